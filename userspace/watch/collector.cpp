@@ -81,8 +81,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       reads_(std::move(reads)),
       session_(std::move(session)),
       cuda_(std::make_unique<CudaWatch>(reads_, options.gpu, options.torch)),
-      sharing_(
-          [helpers = reads_](const SharingJob& job) { return helpers->slow.ask(job, ProcessReader::Patience::none); }),
+      sharing_([helpers = reads_](const SharingJob& job) { return helpers->slow.ask(job); }),
       machine_(root_, hierarchy),
       source_(std::move(source)),
       refresh_(reports_cgroups(session_.probes())),
@@ -95,12 +94,11 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
         growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *session_.find<GrowthStacks>(), cuda_->calls(),
                                                    *host_tensors_, options.python, budget);
     // Not `this`: a collector is moved after its construction.
-    heap_ = std::make_unique<HeapRecorder>(
-        [helpers = reads_](const HeapJob& job) { return helpers->heap.ask(job, ProcessReader::Patience::none); },
-        [growth = growth_.get()](HeapCensus& census) {
-            if (growth) growth->name_mappings(census);
-        },
-        options.heap_every);
+    heap_ = std::make_unique<HeapRecorder>([helpers = reads_](const HeapJob& job) { return helpers->heap.ask(job); },
+                                           [growth = growth_.get()](HeapCensus& census) {
+                                               if (growth) growth->name_mappings(census);
+                                           },
+                                           options.heap_every);
     refresh_targets();
 }
 

@@ -64,6 +64,8 @@ class Collector {
     Result<Snapshot> tick();
     // False for ever once the process that starts helper processes was killed.
     bool has_helpers() const { return reads_->can_start(); }
+    // Rises when the helper that loads symbols has answered.
+    std::uint64_t symbol_answers() const { return reads_->slow.answers(); }
     bool has_news() const { return state_.has_news(); }  // a tick should come before its regular time
     bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }

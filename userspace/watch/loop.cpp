@@ -36,6 +36,7 @@ constexpr std::size_t kMostMissedAtEnd = 10;
 constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
 constexpr Seconds kLastWrites{3};  // at the end: for recordings on a slow disk
 constexpr Seconds kLastWords{1};   // at the end: for a slow reader of standard output
+constexpr Seconds kLastSymbols{1};
 
 // Empty if growth is not followed. The recorder keeps its address when its collector is moved.
 // `wait`: whether the caller can wait for symbols, which the thread of the ticks cannot.
@@ -92,8 +93,13 @@ HeapSource heap_of(HeapRecorder& recorder) {
 
 DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     if (!recorder) return {};
-    return [recorder](const TargetSnapshot& target) {
-        return recorder->report(target, {.since = GrowthRequest::Since::warmup}, NativeReads::Wait::briefly);
+    return [recorder](const TargetSnapshot& target) -> DeathReporter::GrowthThen {
+        auto collected = recorder->collect(target, {.since = GrowthRequest::Since::warmup});
+        return [recorder, collected = std::move(collected)](DeathReporter::Symbols symbols) -> std::optional<Growth> {
+            NamedGrowth named = recorder->name(collected, NativeReads::Wait::no);
+            if (!named.complete && symbols == DeathReporter::Symbols::when_loaded) return std::nullopt;
+            return std::move(named.growth);
+        };
     };
 }
 
@@ -185,6 +191,7 @@ class Loop {
                     break;
                 case Wake::events:
                     collector_.take_events();
+                    if (reports_.awaits_symbols() && symbols_seen_ != collector_.symbol_answers()) tell_deaths();
                     // If the last target has ended, no tick contains its end yet.
                     if (!collector_.finished() && !tells_at_once()) break;
                     [[fallthrough]];
@@ -311,7 +318,7 @@ class Loop {
         actions_.take_precursors(*snapshot, boot_time(), collector_.unread_targets());
         warn_of_output();
         tell_deaths();  // first of the printed lines: other lines of this tick refer to deaths
-        actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), boot_time());
+        if (has_ended()) tell_last_deaths();
         tell_actions();
         record(snapshot);
         show(snapshot);
@@ -320,11 +327,7 @@ class Loop {
 
     // Hands the tick to the thread of the recorder, which does all the work.
     void record(const SnapshotPtr& snapshot) {
-        const auto reports = reports_.take_reports();  // also if nothing is recorded, because they take memory
         if (!recorder_) return;
-        for (const auto& report : reports) recorder_->report(report);
-        for (const ReportedDeath& death : reports_.reported())
-            if (!death.file.empty()) recorder_->note("report", death.file);
         recorder_->take(snapshot, boot_time(), collector_.unread_targets());
         tell_recorder_troubles();
     }
@@ -369,8 +372,9 @@ class Loop {
         tell_actions();
     }
 
-    void tell_deaths() {
-        for (const std::vector<std::string>& block : reports_.tell()) {
+    void tell_deaths(DeathReporter::Symbols symbols = DeathReporter::Symbols::when_loaded) {
+        symbols_seen_ = collector_.symbol_answers();
+        for (const std::vector<std::string>& block : reports_.tell(boot_time(), symbols)) {
             if (view_) {
                 view_->note(block.front());  // the first line says what happened; the view has no room for the advice
                 for (const std::string& line : block) keep(line);
@@ -378,6 +382,23 @@ class Loop {
                 output_closed_ = output_->write_tick(block) == LineStream::Outcome::closed || output_closed_;
             }
         }
+        actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), boot_time());
+        const auto reports = reports_.take_reports();  // also if nothing is recorded, because they take memory
+        if (!recorder_) return;
+        for (const auto& report : reports) recorder_->report(report);
+        for (const ReportedDeath& death : reports_.reported())
+            if (!death.file.empty()) recorder_->note("report", death.file);
+    }
+
+    // After the last tick nothing is delayed by waiting for symbols.
+    void tell_last_deaths() {
+        const Seconds until = boot_time() + kLastSymbols;
+        while (reports_.awaits_symbols() && !stopped_ && boot_time() < until) {
+            stopped_ = pulse_.stopped_within(wakeups_, until - boot_time(), collector_.events_fd());
+            collector_.take_events();
+            if (symbols_seen_ != collector_.symbol_answers()) tell_deaths();
+        }
+        if (reports_.awaits_symbols()) tell_deaths(DeathReporter::Symbols::as_loaded);
     }
 
     // Shows the line in the view now. It is printed as a plain line when the view has closed.
@@ -468,6 +489,7 @@ class Loop {
 
     int finish() {
         pulse_.stopping();
+        if (reports_.awaits_symbols()) tell_deaths(DeathReporter::Symbols::as_loaded);
         view_.reset();  // restores the terminal
         if (output_ && !told_.empty()) (void)output_->write_tick(told_);
         await_actions();
@@ -497,6 +519,7 @@ class Loop {
     std::optional<View> view_;
     std::vector<std::string> told_{};  // lines to print when the view has closed
     DeathReporter reports_;
+    std::uint64_t symbols_seen_ = 0;  // Collector::symbol_answers() when deaths were told last
     Actions actions_;
     Pulse pulse_;
     Board& board_;

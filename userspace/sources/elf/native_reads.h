@@ -55,11 +55,10 @@ Result<LoadedModule> load_module(const SysRoot& root, const ModuleWanted& wanted
 // Does these reads directly, or in a helper process.
 class NativeReads {
   public:
-    // For the thread of the ticks: `no` returns what a helper has read already, and `briefly`, for a report that is
-    // written once, waits for a fraction of a second. From any thread: `yes` waits, and `some` waits as well, but the
-    // caller names only its largest sites, because libraries with many symbols take seconds.
-    enum class Wait { no, briefly, some, yes };
-    static bool is_for_ticks(Wait wait) { return wait == Wait::no || wait == Wait::briefly; }
+    // For the thread of the ticks: `no` returns what a helper has read already. From any thread: `yes` waits, and
+    // `some` waits as well, but the caller names only its largest sites, because libraries with many symbols take
+    // seconds.
+    enum class Wait { no, some, yes };
     virtual ~NativeReads() = default;
     // None: not known yet, call again later. `number` distinguishes reads of the same process.
     virtual std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) = 0;

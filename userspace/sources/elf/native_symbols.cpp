@@ -61,10 +61,13 @@ std::shared_ptr<const ModuleSymbols> Module::find_cached(SymbolCache& cache) {
 std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolCache& cache, NativeReads::Wait wait) {
     if (failed_ || !open_files_) return nullptr;
     std::unique_lock lock(mutex_, std::defer_lock);
-    if (!NativeReads::is_for_ticks(wait))
+    if (wait != NativeReads::Wait::no) {
         lock.lock();
-    else if (!lock.try_lock())
-        return nullptr;  // another thread is loading them
+    } else if (!lock.try_lock()) {
+        is_loading_ = true;  // another thread does it
+        return nullptr;
+    }
+    is_loading_ = false;
     if (auto symbols = find_cached(cache)) {
         let_go();
         return symbols;
@@ -73,6 +76,7 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     if (!request.place.handle && file_.place.handle) return nullptr;  // no file descriptor is free for a copy
     if (!request.place.root && file_.place.root) return nullptr;
     auto loaded = reads.load(std::move(request), wait);
+    is_loading_ = !loaded;
     if (!loaded || (!*loaded && was_not_read(loaded->error()))) return nullptr;
     let_go();
     // A load that failed because of the file is not retried, because the pid may belong to another process by then.

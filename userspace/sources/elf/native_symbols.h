@@ -38,9 +38,10 @@ class Module {
 
     // Loads the symbols if necessary, which takes a while and may wait for a file system. Null if there is no file, if
     // the file is not the mapped one any more, if it cannot be parsed, if it could not be read this time, or if it is
-    // not loaded yet (Wait::no, Wait::briefly).
+    // not loaded yet (Wait::no).
     std::shared_ptr<const ModuleSymbols> symbols(NativeReads& reads, SymbolCache& cache, NativeReads::Wait wait);
     bool failed() const { return failed_; }
+    bool is_loading() const { return is_loading_; }  // symbols() returned null for that reason
 
   private:
     ModuleWanted wanted() const;
@@ -52,6 +53,7 @@ class Module {
     const std::shared_ptr<OpenFiles> open_files_{};
     std::atomic<pid_t> pid_ = 0;
     std::atomic<bool> failed_ = false;
+    std::atomic<bool> is_loading_ = false;
 
     std::mutex mutex_;
     ModuleWanted file_{};

@@ -97,6 +97,7 @@ constexpr Seconds kEachOfTarget = std::chrono::minutes(5);
 constexpr double kMostOfAll = 20;
 constexpr Seconds kEachOfAll = std::chrono::seconds(30);
 
+constexpr Seconds kMostForSymbols{1};
 constexpr double kSettled = 10;  // seconds after which no further death belongs to the same report
 
 constexpr std::size_t kMostEvents = DeathReportBounds::kEvents;
@@ -149,13 +150,18 @@ void DeathReporter::follow(const Snapshot& snapshot, const std::set<std::string>
 
 // The processes of a tree seldom die at the same instant. Deaths that follow shortly are added to the existing report.
 bool DeathReporter::follows_another(const DeathMoment& moment) {
+    const auto add_to = [&](Pending& earlier) {
+        DeathReport& report = earlier.report;
+        if (report.target().info.name != moment.target || !belongs_to(moment, report.decisive())) return false;
+        report.deaths.insert(report.deaths.end(), moment.deaths.begin(), moment.deaths.end());
+        keep_within_bounds(report);
+        write(earlier);
+        return true;
+    };
+    if (std::ranges::any_of(pending_, add_to)) return true;
     std::optional<Pending>& latest = histories_.at(moment.target).latest;
-    if (!latest || !belongs_to(moment, latest->report.decisive())) return false;
-    DeathReport& report = latest->report;
-    report.deaths.insert(report.deaths.end(), moment.deaths.begin(), moment.deaths.end());
-    keep_within_bounds(report);
-    write(*latest);
-    complete_.push_back(std::make_shared<const DeathReport>(report));
+    if (!latest || !add_to(*latest)) return false;
+    complete_.push_back(std::make_shared<const DeathReport>(latest->report));
     return true;
 }
 
@@ -237,19 +243,33 @@ SnapshotPtr DeathReporter::others(const SnapshotPtr& snapshot) const {
     return copy;
 }
 
-std::vector<std::vector<std::string>> DeathReporter::tell() {
+// False: symbols are still being loaded.
+bool DeathReporter::add_growth(Pending& pending, Seconds now, Symbols symbols) {
+    DeathReport& report = pending.report;
+    if (!pending.growth) {
+        TargetSnapshot whole = report.target();
+        whole.processes = std::exchange(pending.processes, {});
+        pending.growth = growth_(whole);
+        pending.until = now + kMostForSymbols;
+    }
+    report.growth = pending.growth(now < pending.until ? symbols : Symbols::as_loaded);
+    if (!report.growth) return false;
+    report.advice = advice_for(report, top_site_of(report, kSiteWidth));
+    keep_within_bounds(report);
+    write(pending);
+    pending.growth = {};  // it has the memory of many call sites
+    return true;
+}
+
+std::vector<std::vector<std::string>> DeathReporter::tell(Seconds now, Symbols symbols) {
     std::vector<std::vector<std::string>> blocks;
     reported_.clear();
     for (Pending& pending : std::exchange(pending_, {})) {
-        DeathReport& report = pending.report;
-        if (growth_) {
-            TargetSnapshot whole = report.target();
-            whole.processes = std::exchange(pending.processes, {});
-            report.growth = growth_(whole);
-            report.advice = advice_for(report, top_site_of(report, kSiteWidth));
-            keep_within_bounds(report);
-            write(pending);
+        if (growth_ && !add_growth(pending, now, symbols)) {
+            pending_.push_back(std::move(pending));
+            continue;
         }
+        const DeathReport& report = pending.report;
         blocks.push_back(death_block(report, pending.file));
         complete_.push_back(std::make_shared<const DeathReport>(report));
         reported_.push_back({report.target().info, report.deaths, report.deaths_left_out, pending.file});

@@ -44,8 +44,12 @@ Bytes approximate_size(const Snapshot& snapshot);
 // Keeps recent snapshots and events of each target. When processes die, writes a death report from them and prints it.
 class DeathReporter {
   public:
+    enum class Symbols { when_loaded, as_loaded };
+    // Growth at the moment at which this function was made. `nullopt`, with Symbols::when_loaded only: symbols of its
+    // native code are still being loaded.
+    using GrowthThen = std::function<std::optional<Growth>(Symbols)>;
     // Growth of a target as it was at a tick. Empty function: growth is not recorded.
-    using GrowthOf = std::function<Growth(const TargetSnapshot&)>;
+    using GrowthOf = std::function<GrowthThen(const TargetSnapshot&)>;
 
     // `store`: `nullopt` if reports are switched off. An error if the directory cannot be used: it is printed at each
     // death.
@@ -56,9 +60,10 @@ class DeathReporter {
     void take(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread = {});
     // The same tick, once it is complete. It may be the last one that shows a process before its death.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
-    // Called after the tick is published: adds the growth, because symbolization can take long. Returns the text to
-    // print.
-    std::vector<std::vector<std::string>> tell();
+    // Called after the tick is published, and when symbols have been loaded: adds the growth, and returns the text to
+    // print. A report whose symbols are being loaded comes with a later call, within a second or at the next tick.
+    std::vector<std::vector<std::string>> tell(Seconds now, Symbols symbols = Symbols::when_loaded);
+    bool awaits_symbols() const { return !pending_.empty(); }  // after tell()
     // The deaths in that text, and the path of each report.
     const std::vector<ReportedDeath>& reported() const { return reported_; }
     // Whole reports that are new or were changed since the last call.
@@ -74,6 +79,8 @@ class DeathReporter {
     struct Pending {
         DeathReport report{};
         std::vector<Process> processes{};  // all of the target, until growth was asked of them
+        GrowthThen growth{};               // empty: not asked yet
+        Seconds until{};                   // boot clock: symbols that are not loaded by then are left out
         std::string file{};                // empty: not written
         bool failed = false;
     };
@@ -88,6 +95,7 @@ class DeathReporter {
     void follow(const Snapshot& snapshot, const std::set<std::string>& unread);
     const TargetSnapshot* last_seen(const std::string& target) const;
     bool follows_another(const DeathMoment& moment);
+    bool add_growth(Pending& pending, Seconds now, Symbols symbols);
     bool admit(const DeathMoment& moment, Seconds now);
     DeathReport describe(const DeathMoment& moment, const Snapshot& now);
     void write(Pending& pending);
@@ -97,7 +105,7 @@ class DeathReporter {
     RecentSnapshots recent_{};
     std::map<std::string, History> histories_{};  // by name of the target
     TokenBucket rate_limit_;
-    std::vector<Pending> pending_{};
+    std::vector<Pending> pending_{};  // not told yet
     std::vector<ReportedDeath> reported_{};
     std::vector<std::shared_ptr<const DeathReport>> complete_{};
     std::set<std::string> printed_{};  // targets whose deaths of this tick are in the printed text

@@ -579,15 +579,23 @@ void GrowthRecorder::explain(Growth& growth, GrowthPlane kept_mapped, GrowthPlan
 
 Growth GrowthRecorder::report(const TargetSnapshot& target, const GrowthRequest& request, NativeReads::Wait wait) {
     if (wait == NativeReads::Wait::yes) resident_.check(target.processes);
-    SitePlanes held = site_planes(target);
-    Growth growth{
-        .resident_method = stacks_.method(), .pages_checked = pages_checked(target), .host_tensors = held.host_tensors};
-    {
-        const std::lock_guard lock(mutex_);
-        if (const GrowthHistory* history = history_.find(target.info.name))
-            growth.span = history->apply(request, moment_of(target), held);
-    }
-    // Outside of the lock, because names of native code may take a while to load.
+    return name(collect(target, request), wait).growth;
+}
+
+UnnamedGrowth GrowthRecorder::collect(const TargetSnapshot& target, const GrowthRequest& request) {
+    UnnamedGrowth collected{.target = target, .growth = {}, .held = site_planes(target)};
+    collected.growth = {.resident_method = stacks_.method(),
+                        .pages_checked = pages_checked(target),
+                        .host_tensors = collected.held.host_tensors};
+    const std::lock_guard lock(mutex_);
+    if (const GrowthHistory* history = history_.find(target.info.name))
+        collected.growth.span = history->apply(request, moment_of(target), collected.held);
+    return collected;
+}
+
+// Without the lock, because symbols can take long to load.
+NamedGrowth GrowthRecorder::name(UnnamedGrowth collected, NativeReads::Wait wait) {
+    auto& [target, growth, held] = collected;
     SiteNames names(symbols_, wait);
     const auto kept = [&](PlaneKind kind) {
         // At the peak it matters what was held, whether it was freed soon or not.
@@ -603,7 +611,7 @@ Growth GrowthRecorder::report(const TargetSnapshot& target, const GrowthRequest&
     growth.file_mapped_bytes = held.file_mapped_bytes;
     growth.reserved_bytes = held.reserved_bytes;
     explain(growth, std::move(kept_mapped), std::move(kept_tensors), target);
-    return growth;
+    return {.growth = std::move(growth), .complete = names.complete()};
 }
 
 }  // namespace memscope

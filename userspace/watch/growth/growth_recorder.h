@@ -29,6 +29,18 @@
 
 namespace memscope {
 
+// Growth of a target at one moment, before the native code of its sites is named.
+struct UnnamedGrowth {
+    TargetSnapshot target{};
+    Growth growth{};  // without planes
+    SitePlanes held{};
+};
+
+struct NamedGrowth {
+    Growth growth{};
+    bool complete = true;  // false: a helper is still loading symbols, name() again later
+};
+
 // Records growth by stack. Symbolizes stacks when they arrive, while their processes run. Everything except report()
 // belongs to the thread of the ticks.
 class GrowthRecorder {
@@ -58,17 +70,20 @@ class GrowthRecorder {
     std::vector<LineGrowth> lines(const std::vector<Process>& processes);
 
     // The memory that the processes of the target hold. For a process that has just ended: what it held at its end. May
-    // be called from any thread, but with Wait::no and Wait::briefly only from the thread of the ticks. Loads symbols
-    // of native code, which can take long:
-    //   Wait::yes      symbols of all sites
-    //   Wait::some     symbols of the largest sites (SiteNames::kMostNamed)
-    //   Wait::briefly  the same, as far as they are loaded within a fraction of a second
-    //   Wait::no       the same, as far as they are loaded already
+    // be called from any thread, but with Wait::no only from the thread of the ticks. Loads symbols of native code,
+    // which can take long:
+    //   Wait::yes   symbols of all sites
+    //   Wait::some  symbols of the largest sites (SiteNames::kMostNamed)
+    //   Wait::no    the same, as far as they are loaded already. The others are loaded in the background
     Growth report(const TargetSnapshot& target, const GrowthRequest& request,
                   NativeReads::Wait wait = NativeReads::Wait::yes);
     Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes) {
         return report(target, GrowthRequest{}, wait);
     }
+    // The two halves of report(), for a caller that cannot wait for symbols and calls name() again with what it has
+    // collected.
+    UnnamedGrowth collect(const TargetSnapshot& target, const GrowthRequest& request);
+    NamedGrowth name(UnnamedGrowth collected, NativeReads::Wait wait);
     void stop_waiting() { reads_->patient.stop(); }  // report() returns without the symbols that it waits for
 
     // Fills in the lines that mapped the large mappings of a process, if they are known.

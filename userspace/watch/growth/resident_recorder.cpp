@@ -116,7 +116,7 @@ std::optional<PagesJob> ResidentRecorder::next_job(const std::map<pid_t, Tracked
 void ResidentRecorder::tick(Seconds now, const std::map<pid_t, TrackedProcess>& processes) {
     if (!job_ && may_check(now)) job_ = next_job(processes);
     if (!job_) return;
-    const auto answer = reads_->slow.ask(*job_, ProcessReader::Patience::none);
+    const auto answer = reads_->slow.ask(*job_);
     if (!answer) return;
     take(*job_, job_piece_, *answer);
     if (!*answer) {

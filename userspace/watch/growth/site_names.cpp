@@ -16,7 +16,9 @@ NativeFrame unnamed(const NativeLocation& location) {
 
 const NativeFrame& SiteNames::named(const NativeLocation& location) {
     const auto [place, is_new] = known_.try_emplace({location.module, location.offset, location.is_return});
-    if (is_new) place->second = symbols_.name(location, wait_);
+    if (!is_new) return place->second;
+    place->second = symbols_.name(location, wait_);
+    if (place->second.symbol.empty() && location.module && location.module->is_loading()) complete_ = false;
     return place->second;
 }
 

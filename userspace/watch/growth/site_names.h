@@ -24,6 +24,7 @@ class SiteNames {
     // Merges the growth of several processes at one site.
     GrowthPlane plane(std::vector<SiteGrowth> growths);
     const NativeFrame& named(const NativeLocation& location);
+    bool complete() const { return complete_; }  // false: symbols are still being loaded (Wait::no)
 
   private:
     using Place = std::tuple<std::shared_ptr<Module>, std::uint64_t, bool>;
@@ -31,6 +32,7 @@ class SiteNames {
     NativeSymbols& symbols_;
     NativeReads::Wait wait_;
     std::map<Place, NativeFrame> known_{};
+    bool complete_ = true;
 };
 
 }  // namespace memscope

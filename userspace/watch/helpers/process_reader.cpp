@@ -32,6 +32,7 @@ constexpr std::size_t kMostBackOffs = 4096;
 constexpr std::size_t kMostOfCgroup = 3;
 // A helper that is late but works gets this many deadlines, because it may be slow on a busy machine.
 constexpr std::uint64_t kMostDeadlines = 10;
+constexpr Seconds kSeemsStuck{0.050};  // ask() does not wait for a helper that has worked on one job for so long
 constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // so that a helper that cannot start does not cost a core
 constexpr std::uint64_t kSpawnAgainNs = kNsPerSecond;  // after the spawner could not be asked
 
@@ -207,6 +208,7 @@ void ProcessReader::accept(Message message) {
     head_since_ns_ = request.answered_ns = now();
     request.fds.clear();
     request.reply.message = std::move(message);
+    ++answers_;
 }
 
 // The watcher has no file descriptor left. That is no fault of the helper, nor of the process that it reads.
@@ -349,7 +351,7 @@ Seconds ProcessReader::may_wait(std::uint64_t now_ns) {
     patience_ns_ = now_ns;
     patience_ = std::max(patience_, std::min(settings_.patience, patience_ + passed * settings_.patience_share));
     const Seconds of_start = patience_ - settings_.patience;
-    const std::uint64_t stuck_after = ns(std::max(settings_.seems_stuck, of_start));
+    const std::uint64_t stuck_after = ns(std::max(kSeemsStuck, of_start));
     const bool stuck = sent_.empty() || now_ns - head_since_ns_ >= stuck_after;
     return stuck ? Seconds{0} : patience_;
 }
@@ -360,7 +362,7 @@ void ProcessReader::submit_packed(const Packer& job, pid_t pid) {
     send_more();
 }
 
-std::optional<ProcessReader::Reply> ProcessReader::ask_packed(const Packer& job, pid_t pid, Patience patience) {
+std::optional<ProcessReader::Reply> ProcessReader::ask_packed(const Packer& job, pid_t pid) {
     auto found = requests_.find(job.bytes());
     if (found == requests_.end()) {
         if (is_blocked(pid)) return Reply{.failure = timed_out(), .message = {}};
@@ -370,7 +372,7 @@ std::optional<ProcessReader::Reply> ProcessReader::ask_packed(const Packer& job,
     }
     const Request& request = *found->second;
     if (request.answered_ns == 0) pump();
-    while (patience == Patience::some && request.answered_ns == 0) {
+    while (request.answered_ns == 0) {
         const std::uint64_t began = now();
         const Seconds wait = may_wait(began);
         const int milliseconds = static_cast<int>(std::min(wait, Seconds{0.005}).count() * 1000);

@@ -35,11 +35,10 @@ class ProcessReader {
   public:
     struct Settings {
         SysRoot root{};
-        Seconds deadline{2};         // of one job: afterwards is_stuck() checks the helper
-        Seconds patience{0};         // the longest time that ask() may wait at once
-        double patience_share = 0;   // part of the time by which the patience is refilled
-        Seconds at_start{0};         // patience at the start, so that the first tick is complete
-        Seconds seems_stuck{0.050};  // ask() does not wait for a helper that has worked on one job for so long
+        Seconds deadline{2};        // of one job: afterwards is_stuck() checks the helper
+        Seconds patience{0};        // the longest time that ask() may wait at once
+        double patience_share = 0;  // part of the time by which the patience is refilled
+        Seconds at_start{0};        // patience at the start, so that the first tick is complete
         HelperSpawner::Helper helper = HelperSpawner::Helper::reader;
     };
     ProcessReader(std::shared_ptr<HelperSpawner> spawner, Settings settings);
@@ -50,10 +49,9 @@ class ProcessReader {
     // `nullopt`: not known yet, call again with the same job. Waits for the answer as long as the patience lasts, but
     // not while the helper seems to be stuck. An error for which was_not_read() is true says nothing about the process:
     // ask again later.
-    enum class Patience { some, none };
     template <class Job>
-    std::optional<Result<typename Job::Answer>> ask(const Job& job, Patience patience = Patience::some) {
-        auto reply = ask_packed(packed(job), job.asked_of(), patience);
+    std::optional<Result<typename Job::Answer>> ask(const Job& job) {
+        auto reply = ask_packed(packed(job), job.asked_of());
         if (!reply) return std::nullopt;
         return unpacked<Job>(std::move(*reply));
     }
@@ -74,6 +72,7 @@ class ProcessReader {
     // Takes answers and replaces a stuck helper. Must be called at least once a tick.
     void pump();
 
+    std::uint64_t answers() const { return answers_; }    // that helpers have sent
     std::uint64_t restarts() const { return restarts_; }  // of helpers that did not answer or that ended
     std::vector<Error> take_troubles();                   // since the last call; from any thread
     bool is_blocked(pid_t pid);                           // the process blocked a helper and is not read for some time
@@ -125,7 +124,7 @@ class ProcessReader {
             std::string_view(reply.message.text).substr(sizeof(std::uint64_t)), std::move(reply.message.fds));
     }
 
-    std::optional<Reply> ask_packed(const Packer& job, pid_t pid, Patience patience);
+    std::optional<Reply> ask_packed(const Packer& job, pid_t pid);
     void submit_packed(const Packer& job, pid_t pid);
     Reply call_packed(const Packer& job, pid_t pid);
     Request& enqueue(const Packer& job, pid_t pid);
@@ -171,6 +170,7 @@ class ProcessReader {
     std::uint64_t swept_ns_ = 0;
     Seconds patience_;
     std::uint64_t patience_ns_ = 0;  // when patience_ was computed last
+    std::uint64_t answers_ = 0;
     std::atomic<std::uint64_t> restarts_ = 0;
     std::mutex troubles_mutex_{};
     std::vector<Error> troubles_{};

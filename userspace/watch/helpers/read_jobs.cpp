@@ -32,9 +32,6 @@ constexpr std::uint64_t kHeapMemory = std::uint64_t{256} << 20;
 constexpr Seconds kStartPatience{1};
 constexpr Seconds kPatience{0.1};  // the longest time that a tick waits at once
 constexpr double kPatienceShare = 0.05;
-// A death report names native code, if its symbols can be loaded in this time.
-constexpr Seconds kSymbolsPatience{0.25};
-constexpr double kSymbolsPatienceShare = 0.01;
 
 Seconds seconds(std::uint64_t ns) { return Seconds{static_cast<double>(ns) * 1e-9}; }
 
@@ -269,11 +266,7 @@ ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const Sy
                       .patience = kPatience,
                       .patience_share = kPatienceShare,
                       .at_start = kStartPatience}),
-      slow(helpers, {.root = root,
-                     .deadline = kSlowDeadline,
-                     .patience = kSymbolsPatience,
-                     .patience_share = kSymbolsPatienceShare,
-                     .seems_stuck = kSymbolsPatience}),
+      slow(helpers, {.root = root, .deadline = kSlowDeadline}),
       patient(helpers, {.root = root, .deadline = kRequestDeadline}),
       heap(helpers, {.root = root, .deadline = kHeapDeadline, .helper = HelperSpawner::Helper::heap_reader}),
       probes(helpers) {}
@@ -325,8 +318,7 @@ std::optional<Result<ModulePlace>> HelperReads::find(pid_t pid, const MappedRang
 
 std::optional<Result<LoadedModule>> HelperReads::load(ModuleWanted wanted, Wait wait) {
     const SymbolsJob job{.wanted = std::move(wanted)};
-    const auto patience = wait == Wait::briefly ? ProcessReader::Patience::some : ProcessReader::Patience::none;
-    auto loaded = is_for_ticks(wait) ? helpers_->slow.ask(job, patience) : std::optional(helpers_->patient.call(job));
+    auto loaded = wait == Wait::no ? helpers_->slow.ask(job) : std::optional(helpers_->patient.call(job));
     if (loaded && *loaded && !(*loaded)->symbols.table.is_sound())
         return plain_error("the helper sent malformed symbols");
     return loaded;

@@ -213,8 +213,8 @@ struct ReadHelpers {
     std::vector<Error> take_troubles();
 };
 
-// For NativeSymbols. load() can be called from any thread, except with Wait::no and Wait::briefly. The rest belongs
-// to the thread of the ticks.
+// For NativeSymbols. load() can be called from any thread, except with Wait::no. The rest belongs to the thread of the
+// ticks.
 class HelperReads : public NativeReads {
   public:
     explicit HelperReads(std::shared_ptr<ReadHelpers> helpers) : helpers_(std::move(helpers)) {}

@@ -20,11 +20,17 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
+// Growth whose symbols are loaded.
+DeathReporter::GrowthThen then(Growth growth) {
+    return [growth = std::move(growth)](DeathReporter::Symbols) { return growth; };
+}
+
 // A watcher that ticks once a second.
 struct AReporter : testing::Test {
     FakeTree tree{{"state/", ""}};
     fs::path directory = tree.at("state/memscope");
-    DeathReporter reporter{ReportStore::open(directory), [](const TargetSnapshot&) { return test::leaked_growth(); }};
+    DeathReporter reporter{ReportStore::open(directory),
+                           [](const TargetSnapshot&) { return then(test::leaked_growth()); }};
     double time = test::kDied - 10;
 
     std::vector<std::vector<std::string>> tick(TargetSnapshot target) {
@@ -34,7 +40,7 @@ struct AReporter : testing::Test {
         reporter.take(snapshot, Seconds(time));
         reporter.remember(std::make_shared<const Snapshot>(snapshot));
         time += 1;
-        return reporter.tell();
+        return reporter.tell(Seconds(time));
     }
     static TargetSnapshot empty_with(std::vector<Death> deaths) {
         TargetSnapshot target = test::nearly_full();
@@ -75,7 +81,7 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
     std::vector<RunId> asked;
     DeathReporter curious{ReportStore::open(directory), [&](const TargetSnapshot& target) {
                               asked.push_back(target.run);
-                              return test::leaked_growth();
+                              return then(test::leaked_growth());
                           }};
     const auto tell = [&](TargetSnapshot target) {
         Snapshot snapshot;
@@ -83,7 +89,7 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
         snapshot.targets = {std::move(target)};
         curious.take(snapshot, Seconds(time));
         curious.remember(std::make_shared<const Snapshot>(snapshot));
-        curious.tell();
+        curious.tell(Seconds(time));
     };
     TargetSnapshot first = test::nearly_full();
     first.run = RunId{1};
@@ -98,13 +104,12 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
     EXPECT_THAT(asked, ElementsAre(RunId{2}));
 }
 
-// Naming code can take long, and memscope may be killed meanwhile.
 // A report lists 200 processes, but growth is that of all.
 TEST_F(AReporter, AsksWhatGrewInAllProcesses) {
     std::vector<std::size_t> asked;
     DeathReporter curious{ReportStore::open(directory), [&](const TargetSnapshot& target) {
                               asked.push_back(target.processes.size());
-                              return test::leaked_growth();
+                              return then(test::leaked_growth());
                           }};
     TargetSnapshot target = test::nearly_full();
     target.processes.resize(1000, target.processes.back());
@@ -112,17 +117,18 @@ TEST_F(AReporter, AsksWhatGrewInAllProcesses) {
     curious.take(alive, Seconds(1));
     curious.remember(std::make_shared<const Snapshot>(alive));
     curious.take({.time = test::kDied + 1, .targets = {empty_with({test::oom_kill_of_trainer()})}}, Seconds(2));
-    (void)curious.tell();
+    (void)curious.tell(Seconds(time));
     EXPECT_THAT(asked, ElementsAre(1000U));
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_EQ(written()[0]["then"]["processes"].size(), 200U);
 }
 
+// Memscope may be killed meanwhile.
 TEST_F(AReporter, WritesBeforeItAsksWhatGrew) {
     std::size_t there = 0;
     DeathReporter careful{ReportStore::open(directory), [&](const TargetSnapshot&) {
                               there = written().size();
-                              return test::leaked_growth();
+                              return then(test::leaked_growth());
                           }};
     Snapshot snapshot;
     snapshot.time = time;
@@ -130,10 +136,68 @@ TEST_F(AReporter, WritesBeforeItAsksWhatGrew) {
     careful.take(snapshot, Seconds(time));
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_TRUE(written()[0]["growth"].is_null());
-    careful.tell();
+    careful.tell(Seconds(time));
     EXPECT_EQ(there, 1);
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_FALSE(written()[0]["growth"].is_null());
+}
+
+struct WithoutSymbols : AReporter {
+    bool loaded = false;
+    DeathReporter reporter{ReportStore::open(directory), [this](const TargetSnapshot&) {
+                               return [this](DeathReporter::Symbols symbols) -> std::optional<Growth> {
+                                   if (!loaded && symbols == DeathReporter::Symbols::when_loaded) return std::nullopt;
+                                   return test::leaked_growth();
+                               };
+                           }};
+
+    void die(std::vector<Death> deaths, double seconds) {
+        reporter.take({.time = test::kDied, .targets = {empty_with(std::move(deaths))}}, Seconds(seconds));
+    }
+};
+
+TEST_F(WithoutSymbols, TellsADeathWhenTheyAreLoaded) {
+    die({test::oom_kill_of_trainer()}, 100);
+    EXPECT_THAT(reporter.tell(Seconds(100)), IsEmpty());
+    EXPECT_TRUE(reporter.awaits_symbols());
+    EXPECT_THAT(reporter.reported(), IsEmpty());
+    EXPECT_THAT(reporter.take_reports(), IsEmpty());
+    ASSERT_THAT(written(), SizeIs(1));
+    EXPECT_TRUE(written()[0]["growth"].is_null());
+    loaded = true;
+    EXPECT_THAT(reporter.tell(Seconds(100.1)), SizeIs(1));
+    EXPECT_FALSE(reporter.awaits_symbols());
+    EXPECT_THAT(reporter.reported(), SizeIs(1));
+    EXPECT_THAT(reporter.take_reports(), SizeIs(1));
+    ASSERT_THAT(written(), SizeIs(1));
+    EXPECT_FALSE(written()[0]["growth"].is_null());
+    EXPECT_THAT(reporter.tell(Seconds(100.2)), IsEmpty());
+}
+
+TEST_F(WithoutSymbols, TellsADeathAfterASecondOrAtTheEnd) {
+    die({test::oom_kill_of_trainer()}, 100);
+    EXPECT_THAT(reporter.tell(Seconds(100)), IsEmpty());
+    EXPECT_THAT(reporter.tell(Seconds(100.9)), IsEmpty());
+    EXPECT_THAT(reporter.tell(Seconds(101)), SizeIs(1));
+    Death later = test::oom_kill_of_trainer();
+    later.time += 60;
+    later.id.pid += 1;
+    reporter.take({.time = later.time, .targets = {empty_with({later})}}, Seconds(160));
+    EXPECT_THAT(reporter.tell(Seconds(160)), IsEmpty());
+    EXPECT_THAT(reporter.tell(Seconds(160), DeathReporter::Symbols::as_loaded), SizeIs(1));
+}
+
+TEST_F(WithoutSymbols, DeathsThatFollowMeanwhileAreInTheSameReport) {
+    die({test::oom_kill_of_trainer()}, 100);
+    EXPECT_THAT(reporter.tell(Seconds(100)), IsEmpty());
+    Death next = test::oom_kill_of_trainer();
+    next.id.pid += 1;
+    die({next}, 100.5);
+    EXPECT_THAT(reporter.tell(Seconds(100.5)), IsEmpty());
+    loaded = true;
+    EXPECT_THAT(reporter.tell(Seconds(100.6)), SizeIs(1));
+    ASSERT_THAT(written(), SizeIs(1));
+    EXPECT_EQ(written()[0]["deaths"].size(), 2);
 }
 
 TEST_F(AReporter, TeardownAndPlainExitsMakeNone) {
@@ -276,7 +340,7 @@ TEST_F(AReporter, AFailureIsCountedAndSaidOnce) {
 TEST(DeathReporter, WithoutADirectoryDeathsAreToldAllTheSame) {
     DeathReporter reporter(std::nullopt, {});
     reporter.take(Snapshot{.time = 1, .targets = {AReporter::empty_with({test::oom_kill_of_trainer()})}}, Seconds(1));
-    EXPECT_THAT(reporter.tell(), SizeIs(1));
+    EXPECT_THAT(reporter.tell(Seconds(2)), SizeIs(1));
     EXPECT_EQ(reporter.failed(), 0);
 }
 
