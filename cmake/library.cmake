@@ -27,6 +27,23 @@ function(compile_together target apart)
   endforeach()
 endfunction()
 
+# For a program of tests: compiles its folders as two files, one per core of a small machine. Files of tests use the same
+# templates of GoogleTest and of the standard library, which take most of the time and are compiled once per file.
+function(compile_in_halves target)
+  compile_together(${target} "" ${ARGN})
+  set(folders "")
+  foreach(source ${ARGN})
+    get_filename_component(folder "${source}" DIRECTORY)
+    list(APPEND folders "${folder}")
+    list(REMOVE_DUPLICATES folders)
+    list(FIND folders "${folder}" index)
+    math(EXPR half "${index} % 2")
+    if(MEMSCOPE_TOGETHER)
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP half_${half})
+    endif()
+  endforeach()
+endfunction()
+
 function(memscope_library name)
   cmake_parse_arguments(arg "OPTIMISED" "" "USES;LINKS;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
