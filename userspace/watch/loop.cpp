@@ -217,7 +217,10 @@ class Loop {
                     break;
             }
         }
-        if (has_ended()) linger();
+        if (has_ended()) {
+            tell_last_deaths();  // if the last tick had no target any more, it told none
+            linger();
+        }
         return finish();
     }
 
@@ -460,7 +463,7 @@ class Loop {
             board_.publish(ended);
         }
         const Seconds time = options_.linger.value_or(command_ ? Seconds{0} : Seconds{60});
-        if (!options_.listen || time <= Seconds{0}) return;
+        if (!options_.listen || time <= Seconds{0} || stopped_) return;
         if (view_) return linger_in_view(time);
         await_actions();
         Snapshot last = *board_.latest();
