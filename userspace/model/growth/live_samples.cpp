@@ -23,6 +23,7 @@ LiveSamples::Samples::iterator LiveSamples::erase(Space& space, Samples::iterato
 void LiveSamples::clear(Space& space) {
     count_ -= space.samples.size();
     space.samples.clear();
+    space.absent.clear();
     space.bytes.clear();
 }
 
@@ -73,8 +74,23 @@ void LiveSamples::change(Space& space, const Change& change) {
         it = erase(space, it);
     }
     for (const auto& [address, sample] : moved) insert(space, address, sample);
+    bring_back(space, change);
     space.changes.push_back(change);
     if (space.changes.size() > limits_.recent) space.changes.pop_front();
+}
+
+// A page that was not found at its old address because it had moved.
+void LiveSamples::bring_back(Space& space, const Change& change) {
+    auto it = space.absent.lower_bound(change.range.begin);
+    while (it != space.absent.end() && it->first < change.range.end) {
+        const auto& [sample, found_ns] = it->second;
+        if (sample.time_ns >= change.time_ns || change.time_ns > found_ns) {
+            ++it;
+            continue;
+        }
+        if (change.moves) insert(space, it->first - change.range.begin + change.moved_to, sample);
+        it = space.absent.erase(it);
+    }
 }
 
 namespace {
@@ -143,7 +159,9 @@ void LiveSamples::forget_events_before(std::uint64_t time_ns) {
     for (auto each = spaces_.begin(); each != spaces_.end();) {
         Space& space = each->second;
         while (!space.changes.empty() && space.changes.front().time_ns < time_ns) space.changes.pop_front();
-        const bool unused = space.changes.empty() && space.bytes.empty() && space.id == SpaceId{};
+        std::erase_if(space.absent, [&](const auto& entry) { return entry.second.found_ns < time_ns; });
+        const bool unused =
+            space.changes.empty() && space.bytes.empty() && space.absent.empty() && space.id == SpaceId{};
         each = unused ? spaces_.erase(each) : std::next(each);
     }
 }
@@ -182,12 +200,16 @@ std::vector<std::uint64_t> LiveSamples::addresses(const ProcessId& process, std:
 }
 
 void LiveSamples::remove_absent(const ProcessId& process, const std::vector<std::uint64_t>& addresses,
-                                std::uint64_t time_ns) {
+                                std::uint64_t began_ns, std::uint64_t ended_ns) {
     const auto found = spaces_.find(process);
     if (found == spaces_.end()) return;
+    Space& space = found->second;
     for (const std::uint64_t address : addresses) {
-        const auto sample = found->second.samples.find(address);
-        if (sample != found->second.samples.end() && sample->second.time_ns < time_ns) erase(found->second, sample);
+        const auto sample = space.samples.find(address);
+        if (sample == space.samples.end() || sample->second.time_ns >= began_ns) continue;
+        if (space.absent.size() < limits_.recent)
+            space.absent.insert_or_assign(address, Absent{sample->second, ended_ns});
+        erase(space, sample);
     }
 }
 
@@ -199,6 +221,7 @@ void LiveSamples::forget_stack(StackId stack) {
         space.bytes.erase(stack);
         for (auto& [address, sample] : space.samples)
             if (sample.stack == stack) sample.stack = kNoStack;
+        std::erase_if(space.absent, [&](const auto& entry) { return entry.second.sample.stack == stack; });
         return;  // a stack belongs to one process
     }
 }
@@ -208,6 +231,7 @@ void LiveSamples::thin(const ProcessId& process) {
     if (found == spaces_.end()) return;
     Space& space = found->second;
     ++space.halvings;
+    space.absent.clear();  // these have the bytes of before
     // Every second sample by address: neighbours were mostly touched at the same stack.
     bool keep = false;
     for (auto it = space.samples.begin(); it != space.samples.end();) {

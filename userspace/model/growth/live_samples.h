@@ -20,7 +20,7 @@ class LiveSamples {
     struct Limits {
         std::size_t process = 65'536;
         std::size_t all = 262'144;    // an entry has about 100 bytes
-        std::size_t recent = 16'384;  // range events of one process
+        std::size_t recent = 16'384;  // range events of one process, and its absent pages
     };
     LiveSamples() : LiveSamples(Limits{}) {}
     explicit LiveSamples(Limits limits) : limits_(limits) {}
@@ -39,8 +39,10 @@ class LiveSamples {
 
     // At most `most` addresses at and after `from`, in ascending order.
     std::vector<std::uint64_t> addresses(const ProcessId& process, std::uint64_t from, std::size_t most) const;
-    // Ends the samples at addresses whose page was absent at `time_ns`.
-    void remove_absent(const ProcessId& process, const std::vector<std::uint64_t>& addresses, std::uint64_t time_ns);
+    // Ends the samples at addresses whose page was absent at a moment between these times. If the page had moved by
+    // then and its event has not arrived yet, the event brings the sample back.
+    void remove_absent(const ProcessId& process, const std::vector<std::uint64_t>& addresses, std::uint64_t began_ns,
+                       std::uint64_t ended_ns);
     // The stacks have lost their names: their samples are counted without a stack from now on.
     void forget_stack(StackId stack);
     // Halves the number of samples and doubles the bytes for which each stands.
@@ -59,9 +61,14 @@ class LiveSamples {
         bool moves = false;
         std::uint64_t moved_to = 0;
     };
+    struct Absent {
+        Sample sample{};
+        std::uint64_t found_ns = 0;  // at the latest
+    };
     struct Space {
         SpaceId id{};
         Samples samples{};
+        std::map<std::uint64_t, Absent> absent{};  // recently ended by remove_absent(); by address
         std::deque<Change> changes{};
         std::unordered_map<StackId, std::int64_t> bytes{};
         std::uint64_t lost = 0;  // range events
@@ -71,6 +78,7 @@ class LiveSamples {
 
     void add_one(const GrowthSample& sample);
     void change(Space& space, const Change& change);
+    void bring_back(Space& space, const Change& change);
     void clear(Space& space);
     void insert(Space& space, std::uint64_t address, const Sample& sample);
     Samples::iterator erase(Space& space, Samples::iterator sample);

@@ -84,7 +84,7 @@ void ResidentRecorder::take(const PagesJob& job, Piece piece, const Result<Pages
     next_check_ = std::max(next_check_, boot_time());
     if (!answer) return;  // the process has ended, or cannot be read: its samples end with it
     next_check_ += answer->cpu / kShareOfCpu;
-    samples_.remove_absent(job.id, answer->absent, answer->began_ns);
+    samples_.remove_absent(job.id, answer->absent, answer->began_ns, read_clock().boot_ns);
     if (samples_.count(job.id) == 0) {  // it may have ended
         checks_.erase(job.id);
         return;

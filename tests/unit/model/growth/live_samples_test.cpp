@@ -139,9 +139,39 @@ TEST(LiveSamples, ThePagesThatAreGoneAreTakenOut) {
     LiveSamples samples;
     samples.add(sample(10 * kPage, 1));
     samples.add(sample(20 * kPage, 9, kKeep));
-    samples.remove_absent(kTrainer, {10 * kPage, 20 * kPage}, 5);
+    samples.remove_absent(kTrainer, {10 * kPage, 20 * kPage}, 5, 6);
     EXPECT_EQ(bytes_of(samples, kLoad), 0);
     EXPECT_EQ(bytes_of(samples, kKeep), kWeight) << "it is newer than the reading";
+}
+
+// A check of pages looks at the addresses of before, and its answer can come before the event of the move.
+TEST(LiveSamples, APageThatHadMovedWhenItWasLookedForComesBackWithTheEvent) {
+    LiveSamples samples;
+    samples.add(sample(10 * kPage, 1));
+    samples.add(sample(20 * kPage, 1, kKeep));
+    samples.remove_absent(kTrainer, {10 * kPage, 20 * kPage}, 5, 6);
+    samples.apply(event(MS_RANGE_MOVED, {1000 * kPage, 1015 * kPage}, 4, {0, 15 * kPage}));
+    EXPECT_THAT(samples.addresses(kTrainer, 0, 10), ElementsAre(1010 * kPage));
+    EXPECT_EQ(bytes_of(samples, kLoad), kWeight);
+    EXPECT_EQ(bytes_of(samples, kKeep), 0) << "it has not moved";
+    samples.apply(event(MS_RANGE_MOVED, {2000 * kPage, 2015 * kPage}, 4, {0, 15 * kPage}));
+    EXPECT_THAT(samples.addresses(kTrainer, 0, 10), ElementsAre(1010 * kPage)) << "it comes back once";
+}
+
+TEST(LiveSamples, APageThatIsGoneStaysGone) {
+    LiveSamples samples;
+    samples.add(sample(10 * kPage, 1));
+    samples.add(sample(20 * kPage, 1));
+    samples.add(sample(30 * kPage, 1));
+    samples.remove_absent(kTrainer, {10 * kPage, 20 * kPage, 30 * kPage}, 5, 6);
+    samples.apply(event(MS_RANGE_MOVED, {1000 * kPage, 1015 * kPage}, 7, {0, 15 * kPage}));
+    EXPECT_EQ(samples.count(), 0U) << "its range moved after it was looked for";
+    samples.apply(event(MS_RANGE_UNMAP, {15 * kPage, 25 * kPage}, 3));
+    samples.apply(event(MS_RANGE_MOVED, {2000 * kPage, 2010 * kPage}, 4, {15 * kPage, 25 * kPage}));
+    EXPECT_EQ(samples.count(), 0U) << "it was unmapped before another range moved from there";
+    samples.forget_events_before(7);
+    samples.apply(event(MS_RANGE_MOVED, {3000 * kPage, 3010 * kPage}, 4, {25 * kPage, 35 * kPage}));
+    EXPECT_EQ(samples.count(), 0U) << "all events of that time have arrived";
 }
 
 TEST(LiveSamples, AHugePageIsKeptInParts) {
