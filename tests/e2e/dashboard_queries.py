@@ -77,7 +77,7 @@ def start_demo(stack, scenario):
     environment = {**os.environ, 'MEMSCOPE_DEMO_SECONDS': str(SECONDS)}
     demo = stack.enter_context(process([MEMSCOPE, 'demo', scenario], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     name = f'memscope-demo-{demo.pid}'
-    if not wait_for(lambda: os.path.isdir(f'{memory_hierarchy()[0]}/{name}'), 10, 0.05):
+    if not wait_for(lambda: os.path.isdir(f'{memory_hierarchy()[0]}/{name}'), 60, 0.05):
         raise GaveUp(f'the demo {scenario} does not start')
     return name
 
