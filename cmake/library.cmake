@@ -27,9 +27,9 @@ function(compile_together target apart)
   endforeach()
 endfunction()
 
-# For a program of tests: compiles its folders as two files, one per core of a small machine. Files of tests use the same
-# templates of GoogleTest and of the standard library, which take most of the time and are compiled once per file.
-function(compile_in_halves target)
+# For a program of tests: compiles its folders as so many files. Files of tests use the same templates of GoogleTest and of
+# the standard library, which take most of the time and are compiled once per file.
+function(compile_in_parts target count)
   compile_together(${target} "" ${ARGN})
   set(folders "")
   foreach(source ${ARGN})
@@ -37,9 +37,9 @@ function(compile_in_halves target)
     list(APPEND folders "${folder}")
     list(REMOVE_DUPLICATES folders)
     list(FIND folders "${folder}" index)
-    math(EXPR half "${index} % 2")
+    math(EXPR part "${index} % ${count}")
     if(MEMSCOPE_TOGETHER)
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP half_${half})
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP part_${part})
     endif()
   endforeach()
 endfunction()
