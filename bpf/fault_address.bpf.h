@@ -31,7 +31,7 @@ struct {
 } kernel_stacks SEC(".maps");
 
 struct fault {
-	__u64 address; /* 0: the task is in no page fault */
+	__u64 address; /* 0: no page fault was found on the stack */
 	bool swapped_in;
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Samples anonymous pages by perf events of page faults, on kernels where the address of a fault cannot be
- * found on the stack. rss_stat tells that the number of anonymous pages has changed, but not where. The event
- * of a served fault has the address, but it also fires for copies on write and for reads of the zero page,
- * which add no memory. So the program at rss_stat counts pages down to the next sample. When the count is
- * over, it chooses the current fault, and the program at the event of this fault reads the address.
+ * found on the stack. The tracepoint rss_stat fires when the number of anonymous pages changes, but it does
+ * not pass the address. The event of a served fault has the address, but it also fires for copies on write
+ * and for reads of the zero page, which add no memory. So the program at rss_stat counts pages down to the
+ * next sample. When the count is over, it chooses the current fault, and the program at the event of this
+ * fault reads the address.
  */
 #ifndef MEMSCOPE_FAULT_EVENTS_BPF_H
 #define MEMSCOPE_FAULT_EVENTS_BPF_H
@@ -97,7 +98,7 @@ static __always_inline __u32 taken_pages(struct chosen_fault *chosen)
 		return 0;
 	chosen->task = 0;
 	count_anew_of(chosen);
-	if (faults_of(task) != chosen->faults + 1) /* another fault than the chosen one */
+	if (faults_of(task) != chosen->faults + 1) /* not the chosen fault */
 		return 0;
 	return chosen->pages;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Net changes of the number of anonymous pages, with the stack that made the change. Used only if addresses
- * of page faults can be had neither from the stack of the kernel nor from perf events, so memory that is
- * freed cannot be matched to the stack that touched it.
+ * Net changes of the number of anonymous pages, with the stack that made the change. Used only if neither the
+ * stack of the kernel nor perf events have the address of a page fault. Without the address, freed memory
+ * cannot be matched to the stack that touched it.
  */
 #ifndef MEMSCOPE_FIRST_TOUCH_BPF_H
 #define MEMSCOPE_FIRST_TOUCH_BPF_H

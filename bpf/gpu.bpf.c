@@ -131,7 +131,7 @@ static __always_inline int on_return(struct pt_regs *regs, bool bounded)
 	__u32 pid = thread >> 32;
 	struct ms_gpu_process *process;
 
-	/* If the stack pointer is lower, an inner call returns, not the recorded one. At the return of the
+	/* If the stack pointer is lower, an inner call returns, not the recorded call. At the return of the
 	 * recorded call, the return address may or may not have been popped, so one word of difference is
 	 * allowed. */
 	if (!begun || stack_pointer(regs) - begun->stack_pointer > sizeof(__u64))

@@ -17,7 +17,7 @@ struct {
 	__type(value, __s32); /* device */
 } gpu_contexts SEC(".maps");
 
-/* Each thread has a stack of contexts. The devices of contexts that are nested deeper are not known. */
+/* Each thread has a stack of contexts. The devices of contexts beyond this depth are not known. */
 #define CONTEXTS_NESTED 8 /* a power of two: indexes are masked */
 
 struct thread_contexts {

@@ -101,7 +101,7 @@ static __noinline int sample_change(void *ctx, struct mm_struct *mm, __s64 pages
 		return 0;
 	began = bpf_ktime_get_ns();
 	fault = fault_of(ctx, task, mm);
-	/* What was swapped out has its sample already. */
+	/* A page that is swapped in is not new memory: it was sampled before it was swapped out. */
 	if (fault.address && !fault.swapped_in)
 		send_sample(ctx, space, pid, fault.address, due, false);
 	count_time(began);
@@ -121,7 +121,7 @@ int BPF_PROG(growth_sample, struct mm_struct *mm, int member)
 	return count ? sample_change(ctx, mm, pages, count) : 0;
 }
 
-/* Sampling by two programs: one that counts, and one at served page faults. */
+/* Sampling by two programs: one counts pages, the other runs at served page faults. */
 
 static __noinline int choose_change(struct mm_struct *mm, __s64 pages, struct countdown *count, __u32 slot)
 {

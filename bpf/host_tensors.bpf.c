@@ -73,9 +73,9 @@ static __always_inline struct ms_host_account *account_of(const struct ms_host_a
 	return known;
 }
 
-/* Keeps the lowest value right after a free, the highest one right before it and the deepest fall, since the
- * last reading. Another CPU can allocate or free at the same calls meanwhile: then a value is that of a
- * moment later, or the value of one CPU replaces that of the other. */
+/* Updates `low`, `high` and `fall` of the current reading after a free. If another CPU allocates or frees at
+ * the same calls at this moment, `bytes` may include its change, or one CPU may overwrite the update of the
+ * other. */
 static __always_inline void note_free(struct ms_host_calls *calls, __s64 freed)
 {
 	__s64 bytes = *(volatile __s64 *)&calls->bytes;
@@ -97,7 +97,7 @@ static __always_inline void note_free(struct ms_host_calls *calls, __s64 freed)
 		frees->fall = frees->high - bytes;
 }
 
-/* `bytes`: those of an entry that is created. */
+/* `bytes`: start value of the entry if it does not exist yet. */
 static __always_inline struct ms_host_calls *calls_of(const struct ms_host_account_key *account, __u64 calls,
                                                       __s64 bytes)
 {

@@ -68,7 +68,7 @@ struct timespec64 {
 	long tv_nsec;
 };
 
-/* From 6.2 on; before, struct mm_rss_stat and struct task_rss_stat below. */
+/* From 6.2 on. Kernels before have struct mm_rss_stat and struct task_rss_stat, see below. */
 struct percpu_counter {
 	__s64 count;
 	__s32 *counters;

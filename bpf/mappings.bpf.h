@@ -19,10 +19,10 @@ struct address_space {
 	struct ms_range_state ranges; /* must be first: the collector reads it at offset 0 */
 	struct ms_mappings mappings;
 	__u64 start_ns; /* of the process, because a pid can be reused */
-	__u64 activity; /* rises with every change, from a start value that no other entry had: entries that
-	                   have not changed need not be read */
+	__u64 activity; /* rises with every change, so that the scan copies only changed entries. Starts with
+	                   the time, so that a new entry does not repeat the values of an earlier one */
 	struct ms_failure failure;
-	__u64 libraries_mapped; /* how often the program has mapped a file that the collector is told of */
+	__u64 libraries_mapped; /* number of mapped libraries that were reported since the last exec */
 };
 
 /* By pid, not by address space, because at the exit of a process its address space may already be gone. A

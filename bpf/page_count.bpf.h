@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Counts anonymous pages when they are faulted in, and says at which of them a sample is due.
+ * Counts anonymous pages when they are faulted in, and decides at which page a sample is due.
  *
  * Counts all pages that are faulted in, and does not subtract freed pages. Otherwise larger memory
  * that is allocated and freed all the time would hide a small leak, which would hardly ever be sampled.
@@ -12,8 +12,8 @@
 #include "samples.bpf.h"
 #include "syscalls.bpf.h"
 
-/* The counts of several address spaces on a CPU, chosen by a hash. If two address spaces share one, the sums
- * stay right, but each of them is sampled less evenly. */
+/* The counts of several address spaces on a CPU, chosen by a hash. If two address spaces share a count, the
+ * sums stay right, but each address space is sampled less evenly. */
 #define COUNTDOWNS 64
 struct countdown {
 	__s64 left; /* pages until the next sample */
@@ -77,7 +77,7 @@ static __always_inline struct last_count *last_count_of(struct mm_struct *mm)
 	return &group->counts[bpf_get_prandom_u32() % LAST_COUNTS_OF_GROUP];
 }
 
-/* The change of the shared count since it last changed, on any CPU. 0 if the count before is not known. */
+/* The change of the shared count since it last changed, on any CPU. 0 if the previous count is not known. */
 static __always_inline __s64 jump_of(struct mm_struct *mm, __s64 pages, struct countdown *count)
 {
 	struct last_count *last;
@@ -128,8 +128,8 @@ static __always_inline bool changes_pages(long number)
 	}
 }
 
-/* True if the change is no page fault of the task: another task or the task itself reclaims memory, also in
- * the middle of a page fault, or a system call changes the pages. */
+/* True if the change is not caused by a page fault of the task: another task or the task itself reclaims
+ * memory, also in the middle of a page fault, or a system call changes the pages. */
 #define PF_MEMALLOC 0x00000800
 static __always_inline bool is_no_fault(struct task_struct *task, struct mm_struct *mm)
 {

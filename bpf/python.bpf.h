@@ -15,7 +15,7 @@
 #define FRAMES_WALKED            (MS_PYTHON_FRAMES + 16) /* skipped frames included */
 /* Retry interval for a thread that has no PyThreadState. A new Python thread maps its first memory before
  * CPython adds it to the list, and can touch megabytes within a millisecond. The interval doubles with each
- * miss, because some threads never get one. */
+ * miss, because some threads never get a PyThreadState. */
 #define LOOK_AGAIN_NS     62500ULL
 #define LOOK_AGAIN_DOUBLE 4 /* times at most: up to 1 ms */
 #define FRAME_BYTES       112

@@ -60,7 +60,7 @@ enum syscall_number {
 	NR_PKEY_MPROTECT = 288,
 	NR_CLONE3 = 435,
 	NR_PROCESS_MADVISE = 440,
-	NR_FORK = -2, /* arm64 has neither */
+	NR_FORK = -2, /* arm64 has neither fork nor vfork */
 	NR_VFORK = -3,
 };
 

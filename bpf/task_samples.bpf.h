@@ -2,7 +2,7 @@
 /*
  * Samples anonymous pages on kernels before 6.2. There each thread keeps its own count of added pages and
  * adds it to the address space after some 64 faults, so the tracepoint fires too rarely to be counted. But
- * the event of a served page fault can compare the thread's count with that at the fault before.
+ * the program at the event of a served page fault can compare the thread's count with its previous value.
  */
 #ifndef MEMSCOPE_TASK_SAMPLES_BPF_H
 #define MEMSCOPE_TASK_SAMPLES_BPF_H
@@ -11,7 +11,7 @@
 
 struct last_fault {
 	__u64 task;
-	__s32 pages; /* that the thread had added and not passed on */
+	__s32 pages; /* that the thread had added, but not yet passed on to the address space */
 	__u32 pad;
 };
 
@@ -22,8 +22,9 @@ struct {
 	__type(value, struct last_fault);
 } last_faults SEC(".maps");
 
-/* The count returns to 0 when it is passed on. A fault that added a page has a higher count than the fault
- * before, or one that is not 0 after the count was passed on. */
+/* The count of a thread returns to 0 when the kernel adds it to the address space. So the fault has added a
+ * page if the count is above 0 and has changed since the last fault on this CPU, or if that fault was of
+ * another thread. */
 static __always_inline bool added_a_page(struct last_fault *last, struct task_struct *task)
 {
 	struct task_struct___before_6_2 *old = (void *)task;
@@ -52,7 +53,7 @@ static __always_inline int on_shared_count(struct mm_struct *mm, __s64 pages)
 	return 0;
 }
 
-/* The number of pages for which the served fault is a sample, 0 if it is none. */
+/* The number of pages that the served fault is a sample for, 0 if the fault is no sample. */
 static __always_inline __u32 counted_pages(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

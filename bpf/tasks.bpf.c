@@ -189,7 +189,7 @@ SEC("iter/task") int tasks_iter_threads_bounded(struct bpf_iter__task *ctx)
 	return on_visit(ctx, sum_threads_bounded, sum_thread_parts);
 }
 
-/* Mapped into the memory of the collector, so that it needs no copy and no read(). */
+/* Mapped into the memory of the collector, so that the collector needs no copy and no read(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -171,7 +171,8 @@ static __always_inline void on_free(void *regs, const struct ms_torch_site *site
 	if (!key.address)
 		return;
 	key.process = process->id;
-	if (!forget_tensor(process, &key)) /* allocated before it was watched, or without a probe seeing it */
+	/* Not known: allocated before the process was watched, or without a probe seeing it. */
+	if (!forget_tensor(process, &key))
 		miss(process);
 }
 

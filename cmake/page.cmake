@@ -1,5 +1,5 @@
 # The web page of `memscope web` and `memscope report --html`, made by npm and put into the program. Without npm the
-# program is built without the page and says so when it is asked for it.
+# program is built without the page and prints an error if the page is requested.
 set(MEMSCOPE_PAGE AUTO CACHE STRING "Put the web page into the program: ON, OFF, or AUTO (if npm can make it)")
 set_property(CACHE MEMSCOPE_PAGE PROPERTY STRINGS ON OFF AUTO)
 

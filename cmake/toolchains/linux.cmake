@@ -7,7 +7,7 @@ set(processor "${processor_${MEMSCOPE_ARCH}}")
 if(NOT processor)
   message(FATAL_ERROR "MEMSCOPE_ARCH is '${MEMSCOPE_ARCH}', not amd64 or arm64")
 endif()
-# The checks of the compiler read this file again, and know only what they are told.
+# The checks of the compiler read this file again, and see only the variables that are passed to them.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MEMSCOPE_ARCH)
 
 set(CMAKE_C_COMPILER ${processor}-linux-gnu-gcc)

@@ -3,8 +3,8 @@
 
 A driver makes cgroups below one parent, each with a tiny process in it, and removes them again; a watcher follows all of
 them by a glob. RssAnon of the watcher is read at even distances. The slope of the second half is printed in bytes per
-target that ended in it: the first half fills what is bounded (caches, the snapshots of the last minute, arenas of
-malloc). Nothing here asserts a number. MEMSCOPE_WRAPPER puts a program before the watcher, for example a heap profiler.
+target that ended in it, because in the first half memory with a bound fills up (caches, the snapshots of the last minute,
+arenas of malloc). Nothing here asserts a number. MEMSCOPE_WRAPPER puts a program before the watcher, for example a heap profiler.
 ended_targets.py [SECONDS [TARGETS_PER_SECOND]]     default 600 s, 5 a second; needs root; MEMSCOPE names the binary
 """
 import contextlib

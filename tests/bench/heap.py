@@ -81,7 +81,7 @@ def cost(label, job, rounds):
 
 
 def object_cost(label, binaries, script, rounds):
-    """Several programs in turns, so that other work on the machine meets all of them."""
+    """Several programs in turns, so that other work on the machine affects all of them."""
     with Job(sys.executable, '-c', script[0], *script[1:]) as job:
         taken, found = {binary: [] for binary in binaries}, {}
         for _ in range(rounds):

@@ -2,7 +2,8 @@
 // tool there) and with other tools that show where memory comes from: CPU time of the same work, in turns within one
 // run.
 //   bench_overhead [ROUNDS [MORE_ROUNDS [OTHER]]]
-// MORE_ROUNDS: only of the tools whose ratios have a goal. OTHER: another version of memscope, compared in all rounds.
+// MORE_ROUNDS: additional rounds for the tools whose ratios have a goal. OTHER: another version of memscope, compared
+// in all rounds.
 #include <array>
 #include <fmt/ranges.h>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr int kRounds = 9;
 constexpr int kGoalRounds = 18;      // more rounds for tools whose ratios are near their goals: one round is off by 3 %
 constexpr std::size_t kOfGoals = 4;  // the first tools, and after them another version of memscope
-constexpr int kSamples = 5;          // the least counts, because other programs on the machine only add time
+constexpr int kSamples = 5;          // the smallest one counts, because other programs on the machine only add time
 
 struct Kind {
     const char* name;
@@ -42,7 +43,7 @@ Set started(const RealCgroup& job, const std::function<std::vector<std::string>(
     return set;
 }
 
-// By kind of work. All but `ms` only for tools that run as a process of their own.
+// By kind of work. All members except `ms` are only for tools that run as a process of their own.
 struct Column {
     std::array<std::vector<double>, kKinds.size()> ms{};  // by round
     double own_ms = 0, work_ms = 0;

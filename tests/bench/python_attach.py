@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How long it takes from the first line of a Python script until its growth is attributed to its lines.
 
-A script notes the time in its first line, then grows by a step at a time, each at a line number that says when. The
-first line that the report names tells how long nothing was known. Nothing here asserts a time.
+A script notes the time in its first line, then grows in steps. Each step is at a line of its own, so its line number gives
+its time. The first line that the report names shows how long no line was known. Nothing here asserts a time.
 python_attach.py [RUNS]     needs root; MEMSCOPE names the binary
 """
 import os

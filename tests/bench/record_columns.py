@@ -62,7 +62,7 @@ def content_of(record):
 
 
 def fields(data):
-    """[(number, type, value)], or None if these bytes are no message. Text can look like a message, which only moves its bytes."""
+    """[(number, type, value)], or None if these bytes are no message. Text that looks like a message only changes its place."""
     found, at = [], 0
     try:
         while at < len(data):

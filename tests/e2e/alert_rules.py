@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every alert rule: that it says what it must, has a runbook section, and has tests that see it fire and see it silent.
+"""Checks every alert rule: it has the required texts, a runbook section, a test in which it fires and one in which it does not.
 
-Reads files and runs promtool; no root, no Prometheus, no memscope. With --mutate it also breaks each rule, once so that it
-never fires and once so that it always does, and its tests have to notice: that takes a minute.
+Reads files and runs promtool; no root, no Prometheus, no memscope. With --mutate it also breaks each rule in two ways, so that
+it never fires and so that it always fires, and checks that the tests of the rule then fail. This takes a minute.
 """
 import os
 import re
@@ -67,7 +67,7 @@ def faults(rule, runbook):
 
 
 def seen(path):
-    """(titles that a test sees fire, alert names that a test sees silent)."""
+    """(titles of alerts that fire in a test, names of alerts that do not fire in a test)."""
     firing, silent = set(), set()
     for test in files.rule_tests(path)['tests']:
         for ask in test.get('alert_rule_test', []):

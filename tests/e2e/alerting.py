@@ -2,8 +2,9 @@
 """From a leak to a webhook, with Debian's Prometheus and Alertmanager: the alert arrives before the kernel kills.
 
 One memscope watches three jobs in limited cgroups: one leaks until it is killed, one warms up and stays flat, one has spikes.
-The rules and the configuration of Alertmanager are those that are shipped, addresses aside. Of the leak a webhook has to hear
-in time, of the other two never. Needs root; takes 80 s, most of it the leak. MEMSCOPE names the binary.
+The rules and the configuration of Alertmanager are those that are shipped, addresses aside. A webhook must receive the alert
+about the leak in time, and no alert about the other two jobs. Needs root; takes 80 s, most of it the leak. MEMSCOPE names the
+binary.
 """
 import contextlib
 import json

@@ -142,7 +142,7 @@ def job_output():
 
 
 def two_watchers():
-    """The default address belongs to the first watcher. The second goes on and says so; an address that was asked for is needed."""
+    """The first watcher gets the default address. The second goes on without it and says so. An address of --listen must be free."""
     start = lambda *options: subprocess.Popen([MEMSCOPE, '--report-dir', 'none', '--record', 'none', *options, '--', 'sleep', '8'],
                                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     taken = socket.socket()
@@ -151,7 +151,7 @@ def two_watchers():
         taken.bind(('127.0.0.1', 9750))
         taken.listen()
     except OSError:
-        pass  # another watcher has the address, which serves the test as well
+        pass  # another watcher has the address already, so it is in use as well
     first, second = start(), start()
     ask = lambda *words: subprocess.run([MEMSCOPE, *words], capture_output=True, text=True, timeout=20)
     try:

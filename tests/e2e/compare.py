@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`memscope compare` and `report` over recordings of real jobs: a change keeps 60 MiB more at a known line, and the
-comparison names that line and exits with 3. Also what docs/ci.md and docs/fleet.md tell people to do: the same as a user
+comparison names that line and exits with 3. Also runs the commands of docs/ci.md and docs/fleet.md: the commands for a user
 without privileges, the lines of jq, and the script that ships the report and the recording of a job that was killed.
 
 Needs root; takes a minute. MEMSCOPE names the binary."""
@@ -93,7 +93,7 @@ def named(folder, base, head):
 
 
 def several(folder, base, again, head):
-    """The spread of the runs decides."""
+    """With several runs, a difference counts only if it is larger than the spread of the runs."""
     same = run('compare', base, again, '--fail-on', 'peak>5%,leaking')
     check('two runs of one script: 0', same.returncode == 0, same.stdout)
     r = run('compare', str(folder / 'base'), head, '--fail-on', 'peak>5%', '--format', 'json')
@@ -105,7 +105,7 @@ def several(folder, base, again, head):
 
 
 def without_privileges(folder, base, head):
-    """What docs/ci.md says about a user without privileges."""
+    """The table of docs/ci.md about a user without privileges."""
     program = str(folder / 'memscope')
     shutil.copy(MEMSCOPE, program)
     refused = as_nobody(program, 'report', base)
@@ -128,7 +128,7 @@ def blocks(page, language):
 
 
 def metrics_for_bencher(folder, head):
-    """The lines of docs/ci.md, as they are."""
+    """Runs the jq lines of docs/ci.md unchanged."""
     if not check('jq is there: ./dev deps', shutil.which('jq')):
         return
     shutil.copy(head, folder / 'head.memscope')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""memscope where a pod of packaging/kubernetes has it: namespaces of its own for mounts and cgroups, the capabilities of the
-manifest, the host's processes and cgroups. It has to find, name and measure a job outside. Needs root; takes 5 s.
+"""memscope in the environment of a pod of packaging/kubernetes: mount and cgroup namespaces of its own, the capabilities of the
+manifest, the processes and cgroups of the host. It must find, name and measure a job outside. Needs root; takes 5 s.
 
 MEMSCOPE names the binary."""
 import json

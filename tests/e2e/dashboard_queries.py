@@ -2,7 +2,7 @@
 """Every query of every dashboard, against a real Prometheus that scraped a real memscope while demos ran.
 
 Four jobs are watched: the demos `leak` and `workers`, a small tree in a limited cgroup of which one process is killed for
-memory in the end, and one that leaks the memory of a GPU until it is refused any (support/gpu_job.py). Each panel, variable
+memory in the end, and one that leaks GPU memory until the driver refuses (support/gpu_job.py). Each panel, variable
 and annotation has to return data for one of them, in the time that was scraped; every rule has to evaluate, and those about
 GPUs have to fire. Needs root, prometheus and promtool; takes 30 s. MEMSCOPE names the binary.
 """

@@ -67,7 +67,7 @@ def oom_score(pid):
 
 
 def may_lower_scores():
-    """Root in a container often may not: CAP_SYS_RESOURCE is number 24."""
+    """Whether this process has CAP_SYS_RESOURCE (number 24). Root in a container often lacks it."""
     return int(re.search(r'^CapEff:\s*(\w+)', pathlib.Path('/proc/self/status').read_text(), re.M)[1], 16) >> 24 & 1
 
 

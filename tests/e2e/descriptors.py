@@ -100,7 +100,7 @@ def a_watcher_without_any_descriptor_goes_on(folder):
             errors, pid = Errors(watcher), watcher.child.pid
             before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 
-            def lacks_descriptors():  # again and again: a descriptor that is open for a moment must not leave room later
+            def lacks_descriptors():  # again each time, because a descriptor that is closed leaves room
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free(pid), before[1]))
                 return errors.has('ticks are skipped')
             check('ticks that are left out are an error', wait_for(lacks_descriptors, 20), errors.text)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Growth by call site, from real interpreters: every byte is attributed to its line and its process.
 
-Needs root; takes 10 s, and 10 s for each interpreter. growth.py [NAME]...: of those that tests/support/pythons offers, or
-`system`; without a name those that are had within seconds. MEMSCOPE names the binary.
+Needs root; takes 10 s, and 10 s for each interpreter. growth.py [NAME]...: interpreters of tests/support/pythons, or
+`system`. Without a name: the interpreters that are available within seconds. MEMSCOPE names the binary.
 """
 import os
 import subprocess
@@ -15,7 +15,7 @@ from growing import LINES, MEMSCOPE, MIB, SCRIPT, SOURCE, Script, anonymous, at_
 from harness import Cgroup, Checks, Watcher, run_as_root  # noqa: E402
 
 CHEAP = ['system', '3.13', '3.14']
-DEEP_FRAMES = 64  # that many are kept, the innermost
+DEEP_FRAMES = 64  # memscope keeps this number of frames, the innermost ones
 
 SECTIONS = ['arrays', 'objects', 'comprehension', 'generator', 'method', 'thread', 'unlocked', 'huge', 'deep',
             'child', 'grandchild', 'worker', 'other']

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`memscope heap` against the figures of the process itself: mallinfo2(), malloc_trim(0), sys._debugmallocstats().
 
-Needs root and a compiler; takes a minute. heap.py [NAME]...: interpreters that tests/support/pythons offers, or
-`system`; without a name those that are had within seconds. MEMSCOPE names the binary. BUSY=100: number of censuses of a
+Needs root and a compiler; takes a minute. heap.py [NAME]...: interpreters of tests/support/pythons, or `system`.
+Without a name: the interpreters that are available within seconds. MEMSCOPE names the binary. BUSY=100: number of censuses of a
 process that allocates all the time.
 """
 import contextlib
@@ -198,7 +198,7 @@ def changes(program):
     with Job(program, 'fragmented') as job:
         with process([MEMSCOPE, 'heap', '--pid', str(job.pid), '--format', 'json', '--again', '2s'],
                      stdout=subprocess.PIPE, text=True) as asked:
-            time.sleep(1)  # between the two
+            time.sleep(1)  # between the two censuses
             job.ask('trim')
             answer = json.loads(asked.stdout.read())
         change = {part['part']: part['change_bytes'] for part in answer['processes'][0]['parts']}

@@ -62,7 +62,7 @@ void small() {  // chunks for tcaches and fastbins
 void mapped() {
     mallopt(M_MMAP_THRESHOLD, 256 << 10);
     for (int i = 0; i < 40; ++i) kept.push_back(block(between(300 << 10, 4 << 20)));
-    // Memory of nobody between them, which the kernel merges with their mappings.
+    // Memory that belongs to no allocator. The kernel merges it with the mappings of the blocks.
     char* other =
         static_cast<char*>(mmap(nullptr, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::memset(other, 1, 8 << 20);

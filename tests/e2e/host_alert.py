@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""If the host runs out of memory, there is one alert for the host, not one for each job. If a job does, the alert names the job.
+"""If the host runs out of memory, there is one alert for the host, not one for each job. The limit of a job has its own alert.
 
 Two jobs have no limit but the memory of the host, one has its own. The thresholds are so low that both limits are near. Needs
 root and prometheus; takes 10 s. MEMSCOPE names the binary.

@@ -35,7 +35,7 @@ def state(w):
 
 
 def scrape(w):
-    """(seconds, whether it was whole and right)"""
+    """(seconds, whether the answer was complete and correct)"""
     began = time.monotonic()
     try:
         status, body = w.get('/metrics')
@@ -69,7 +69,7 @@ def slowloris(w):
     clients = [connect(w) for _ in range(50)]
     with watched(clients, w):
         request, seconds = b'GET /metrics HTTP/1.1\r\nHost: a', []
-        for i in range(9):  # nearly as long as a request may take: what is sent later would cost the answer
+        for i in range(9):  # nearly as long as a request may take; a longer request would get no answer
             for client in clients:
                 client.send(request[i:i + 1])
             seconds.append(scrape(w))
@@ -99,7 +99,7 @@ def oversized(w):
 def idle(w):
     crowd = []
     with watched(crowd, w) as most:
-        with contextlib.suppress(OSError):  # a server that takes no more fails the next check
+        with contextlib.suppress(OSError):  # if the server accepts no more connections, the next check fails
             for _ in range(1000):
                 crowd.append(connect(w))
         seconds = [scrape(w) for _ in range(10)]

@@ -17,7 +17,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 MIB = 1 << 20
 FILES = 15000
-REAL = ('ext4', 'xfs', 'btrfs', 'overlay', 'f2fs')  # tmpfs keeps its inodes for good
+REAL = ('ext4', 'xfs', 'btrfs', 'overlay', 'f2fs')  # the kernel cannot reclaim inodes of a tmpfs
 
 JOB = f'''import os, signal, sys
 folder = sys.argv[1]

@@ -24,7 +24,7 @@ PATIENCE = 20  # seconds, for a busy machine
 SEED = int(os.environ.get('KILL9_SEED', time.time_ns() % 1000000))
 LATEST = 1.5  # seconds after its start
 SLEEPER = [sys.executable, '-c', 'import signal; signal.pause()']
-PROGRAMS = 'tree_', 'tasks_', 'memory_'  # what the names of our BPF programs begin with
+PROGRAMS = 'tree_', 'tasks_', 'memory_'  # the prefix of the names of our BPF programs
 MAPS = (*PROGRAMS, 'tree.', 'tasks.', 'memory.', 'targets', 'losses', 'cpu_offsets')
 
 check = Checks()

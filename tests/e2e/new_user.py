@@ -26,11 +26,11 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 PYTHON = os.environ.get('PYTHON', '/usr/bin/python3')
 JOB = pathlib.Path(__file__).resolve().parent / 'jobs' / 'train_pictures.py'
-# Of a census that is not complete, which happens on a busy machine, memscope only says what the variable holds.
+# If a census is not complete, which happens on a busy machine, memscope gives only the size of the variable.
 # The path begins with the variable of main() if its frame could be read at that moment.
 VARIABLE = r'rainer>?\.outputs` \(list\) (has grown|holds)'
 GOAL = 60     # seconds
-PATIENCE = 150  # a machine that tests may be busy
+PATIENCE = 150  # a machine that runs other tests may be busy
 check = Checks()
 
 
@@ -119,7 +119,7 @@ def main():
         took = max(result['seconds'].values())
         print(f'two commands; the line after {result["seconds"].get("line")} s, the variable after '
               f'{result["seconds"].get("variable")} s', flush=True)
-        # A machine that runs other tests at the same time is no measure of it.
+        # Not checked by default, because the time on a machine that runs other tests is not meaningful.
         if os.environ.get('NEW_USER_GOAL'):
             check(f'within {GOAL} s', took <= GOAL, took)
         if len(sys.argv) > 1:

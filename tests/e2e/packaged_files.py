@@ -15,7 +15,7 @@ from harness import Checks, exit_on_signals  # noqa: E402
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 FILES = SOURCE / 'packaging'
-EXPOSURE = 2.7  # of systemd's 10, at most
+EXPOSURE = 2.7  # the highest allowed exposure by `systemd-analyze security`, of 10
 
 check = Checks()
 
@@ -107,7 +107,7 @@ def config():
 
 
 def checksums():
-    """What a user checks a download with."""
+    """The files with which a user checks a download."""
     script = str(FILES / 'checksums.sh')
     with tempfile.TemporaryDirectory() as folder:
         packages, keys = pathlib.Path(folder) / 'packages', pathlib.Path(folder) / 'keys'

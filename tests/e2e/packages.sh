@@ -160,7 +160,7 @@ socket_is_the_groups() {  # of a watcher that root starts
     wait $watcher && [ "$owner" = "0 $(inside getent group memscope | cut -d: -f3) 660" ] && [ ! -e "$socket" ]
 }
 
-check_service() {  # after installing, whatever did it
+check_service() {  # after the installation of any kind of package
     check "$1: the group exists" inside getent group memscope
     check "$1: version" says_version inside memscope
     check "$1: the doctor finds nothing missing" inside memscope doctor

@@ -21,7 +21,7 @@ MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 MIB = 1 << 20
 SCRIPT_NAME = '<script>alert(1)</script>'
 FILE_NAME = '<img src=x>'  # the name of a process in the kernel is that of its file
-# A trainer that keeps what it validates until the kernel kills it. It has an argument that turns the direction of text, and a
+# A trainer that keeps validation results until the kernel kills it. It has an argument that turns the direction of text, and a
 # helper whose names would be elements of HTML.
 LEAK = f'''
 import os, time

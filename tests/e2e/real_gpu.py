@@ -3,9 +3,9 @@
 
     real_gpu.py TARBALL [RESULT.json]
 
-Needs root, a GPU and a Python with PyTorch. What memscope books is compared with what PyTorch says it holds, to the byte,
-for three settings of its allocator; then pinned memory, leaks by their line, a CUDA out of memory, and what being watched
-costs a training loop. PARTS="tensors step_rates" in the environment runs those alone, in that order.
+Needs root, a GPU and a Python with PyTorch. The bytes that memscope counts must equal the bytes that PyTorch reports, for three
+settings of its allocator. Then come pinned memory, leaks by their line, a CUDA out of memory, and the cost of being watched for
+a training loop. PARTS="tensors step_rates" in the environment runs those alone, in that order.
 """
 import contextlib
 import json

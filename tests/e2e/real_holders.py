@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who holds the tensors of a PyTorch job, on a machine that trains: `memscope heap` against what the job counts itself, at three
-moments, and what a census costs the job.
+"""The holders of the tensors of a PyTorch job, on a machine that trains: compares `memscope heap` with the figures of the job
+itself at three moments, and measures the cost of a census for the job.
 
     real_holders.py TARBALL [RESULT.json]
 

@@ -51,7 +51,7 @@ def run(check, tarball, folder):
         try:
             result[name] = job()
             print(result[name].get('text', ''), flush=True)
-        except GaveUp as gave_up:  # the other jobs still have something to say
+        except GaveUp as gave_up:  # the other jobs are tested nevertheless
             check(f'{name}: {gave_up}', False)
     return result
 

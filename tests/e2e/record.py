@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Recordings against what can happen to them: 20 kill -9 of the watcher, a full disk, a read-only directory, two
-watchers in one directory, a reader who is another user, a death, a heap census, all exports, and a comparison of two commands.
+"""Recordings under adverse conditions: 20 kill -9 of the watcher, a full disk, a read-only directory, two watchers in one
+directory, a reader that is another user. Also a death, a heap census, all exports, and a comparison of two commands.
 
 Needs root and promtool; takes two minutes. MEMSCOPE names the binary."""
 import contextlib
@@ -136,7 +136,7 @@ def other_user(folder, cgroup):
         refused = report(path)
         check('another user cannot', refused.returncode == 2 and 'ermission' in refused.stderr, refused.stderr)
         for file in glob.glob(path + '*'):
-            os.chown(file, -1, NOBODY)  # as the group memscope has it
+            os.chown(file, -1, NOBODY)  # a group of readers, as the group memscope
         live = report(path)
         check('a member of the group reads it while it is written', live.returncode == 0, live.stderr)
         end(child)
@@ -194,7 +194,7 @@ def exports(folder, cgroup):
     r = subprocess.run(['promtool', 'tsdb', 'create-blocks-from', 'openmetrics', metrics, f'{folder}/blocks'],
                        capture_output=True, text=True, timeout=60)
     check('promtool makes blocks from them', r.returncode == 0, (r.stdout + r.stderr)[-500:])
-    os.makedirs(f'{folder}/blocks/wal', exist_ok=True)  # promtool dump wants one
+    os.makedirs(f'{folder}/blocks/wal', exist_ok=True)  # promtool dump needs this directory
     r = subprocess.run(['promtool', 'tsdb', 'dump', '--match={__name__="memscope_memory_usage_bytes"}', f'{folder}/blocks'],
                        capture_output=True, text=True, timeout=60)
     samples = [line for line in r.stdout.splitlines() if line.startswith('{')]

@@ -56,7 +56,7 @@ check 'and protected against OOM kills' '[ "$(cat /proc/$(value MainPID)/oom_sco
 probes() { tail -n 1 | grep -o '"probes":{[^}]*}'; }
 hooks_of_root() { memscope --cgroup system.slice/job.service --listen none --json --duration 1s | probes; }
 hooks_of_service() { memscope status --json | probes; }
-same_hooks() {  # [PATTERN REPLACEMENT]: how those of the service differ
+same_hooks() {  # [PATTERN REPLACEMENT]: the expected difference between the hooks of root and of the service
     local root service wanted
     root=$(hooks_of_root)
     service=$(hooks_of_service)
@@ -64,7 +64,7 @@ same_hooks() {  # [PATTERN REPLACEMENT]: how those of the service differ
     echo "root: $root; the service: $service"
     [ -n "$root" ] && [ "$service" = "$wanted" ] && { [ $# = 0 ] || [ "$wanted" != "$root" ]; }
 }
-# Debian's kernels start with kernel.perf_event_paranoid=3. With this value they want CAP_SYS_ADMIN for perf events, which
+# Debian's kernels start with kernel.perf_event_paranoid=3. With this value they require CAP_SYS_ADMIN for perf events, which
 # the service does not have (docs/least-privilege.md).
 check 'the kernel allows perf events only to root, and the doctor says so' \
     '[ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 3 ] && memscope doctor | grep "page faults.*counted by perf events for root only"'

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """All counts are right while a process tree forks, execs, threads, moves between cgroups and dies as fast as it can.
 
-storm_tree counts its own starts. Watched are the cgroup around the storm and the two in it that it moves between. The
-second storm meets a watcher that is stopped for a while: what it misses then must be reported, and no more than that.
+storm_tree counts its own starts. The watched cgroups are the one around the storm and the two in it between which it moves.
+During the second storm the watcher is stopped for some time. It must report exactly the events that it missed.
 Needs root and a C++ compiler. STORM_SECONDS says how long (default 30: 20 s and 10 s), MEMSCOPE names the binary
 (default: build/memscope below the source tree).
 """

@@ -27,7 +27,7 @@ MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 NOBODY = 65534
 check = Checks()
 
-# A process whose name would end a script element, with an argument that nobody else should read. It grows until it is killed.
+# A process whose name would end a script element, with an argument that other users must not read. It grows until it is killed.
 HOSTILE = """
 import time
 open('/proc/self/comm', 'w').write('</script><b>')
@@ -116,7 +116,7 @@ def record_death(folder):
 
 
 def access(page):
-    """Who gets in: only a browser with the link, once."""
+    """Access: only a browser with the link gets a cookie, and only once."""
     check('no cookie: 403', page.get('/')[0] == 403 and page.get('/api/run')[0] == 403)
     check('the reason is a sentence', 'link' in page.get('/')[2] and 'link' in json.loads(page.get('/api/run')[2])['error'])
     check('a wrong token: 403', page.get('/?token=' + '0' * 32)[0] == 403)
@@ -185,7 +185,7 @@ def alive(folder, page_dir, sudo):
         watcher = [MEMSCOPE, '--cgroup', cgroup.name, '--record', str(folder / who), '--listen', 'none', '--report-dir', 'none', '--interval', '200ms', '--quiet']
         with process(watcher, stdout=subprocess.DEVNULL) as watching:
             wait_for(lambda: run('status', '--target', cgroup.name).returncode == 0, 20)
-            time.sleep(5)  # the recording has something to tell
+            time.sleep(5)  # until the recording has some ticks
             with web(page_dir, '--target', cgroup.name, '--record', folder / who, env=environment) as page:
                 status = pathlib.Path(f'/proc/{page.child.pid}/status').read_text()
                 uids = re.search(r'Uid:\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)', status).groups()

@@ -1,7 +1,7 @@
-// A CUDA driver without a device, for tests: it hands out addresses, keeps to a budget and knows contexts, as far as
-// anybody can see who watches its calls. Where a real one would, it hands an address out again as soon as it is freed.
+// A CUDA driver without a device, for tests: it hands out addresses, has a limited number of bytes and knows contexts.
+// An observer of its calls sees no difference to a real driver. Where a real one would, it reuses freed addresses.
 //
-// FAKE_CUDA_BYTES: what each device has. FAKE_CUDA_DEVICES: how many there are.
+// FAKE_CUDA_BYTES: bytes of each device. FAKE_CUDA_DEVICES: number of devices.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -202,7 +202,7 @@ int cuMemAllocManaged(std::uint64_t* address, std::size_t bytes, unsigned) { ret
 int cuMemFree_v2(std::uint64_t address) { return give(address); }
 int cuMemAllocAsync(std::uint64_t* address, std::size_t bytes, void*) { return take(address, bytes); }
 int cuMemAllocAsync_ptsz(std::uint64_t* address, std::size_t bytes, void* stream) {
-    return cuMemAllocAsync(address, bytes, stream);  // goes on there: the same stack
+    return cuMemAllocAsync(address, bytes, stream);  // continues there, with the same stack
 }
 int cuMemAllocFromPoolAsync(std::uint64_t* address, std::size_t bytes, void*, void*) { return take(address, bytes); }
 int cuMemAllocFromPoolAsync_ptsz(std::uint64_t* address, std::size_t bytes, void*, void* stream) {
@@ -241,7 +241,7 @@ int cuMemRetainAllocationHandle(std::uint64_t* handle, void* address) {
     ++its.handles[*handle].references;
     return kDone;
 }
-// Of another process's memory: what it takes is not this process's.
+// A handle to memory of another process, so its bytes do not count for this process.
 int cuMemImportFromShareableHandle(std::uint64_t* handle, void*, int) {
     Driver& its = driver();
     const std::lock_guard lock(its.mutex);
@@ -307,7 +307,7 @@ int cuMemFreeHost(void* address) {
 int cuMemHostRegister_v2(void*, std::size_t, unsigned) { return kDone; }
 int cuMemHostUnregister(void*) { return kDone; }
 
-// Not of the driver: from now on nothing can be freed, or it can again.
+// Not a function of the driver. Switches on or off that frees fail.
 void fake_cuda_let_frees_fail(int fail) { driver().frees_fail = fail != 0; }
 
 #pragma GCC visibility pop

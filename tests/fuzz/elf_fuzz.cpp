@@ -1,4 +1,4 @@
-// ELF files: what a watched process runs is a file that somebody else wrote.
+// ELF files. A watched process can run and map any file.
 #include <sys/mman.h>
 
 #include "fuzz.h"

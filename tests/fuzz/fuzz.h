@@ -20,7 +20,8 @@ inline void require(bool holds, const char* property, std::string_view shown = {
     std::abort();
 }
 
-// A decoder of its own: the one under test must not vouch for itself. Nothing at the end and where it is not UTF-8.
+// An independent decoder, because the decoder under test cannot check itself. Returns nullopt at the end of the text
+// and at bytes that are not UTF-8.
 inline std::optional<char32_t> next_character(std::string_view& text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     if (text.empty()) return std::nullopt;
@@ -49,14 +50,14 @@ inline bool steers(char32_t c) {
            (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-// UTF-8 that a terminal shows as it is; `also` is a control character that may stand in it.
+// True for UTF-8 text without control characters for a terminal. `also` is a control character that is allowed.
 inline bool is_clean(std::string_view text, char32_t also = 'x') {
     while (const auto c = next_character(text))
         if (steers(*c) && *c != also) return false;
     return text.empty();
 }
 
-// Whatever was parsed: an error has to be one clean line.
+// The parsed value, if any. Checks that an error is one clean line.
 template <class T>
 std::optional<T> parsed(const Result<T>& result) {
     if (result) return *result;

@@ -1,4 +1,4 @@
-// Growth in every format, of programs that call their code what they like.
+// Growth in every format. Programs can choose any names for their code.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -55,7 +55,7 @@ void one(std::string_view bytes) {
     report.growth.file_mapped_bytes = input.number<std::int64_t>();
 
     const std::string json = growth_json(report);
-    const auto document = nlohmann::json::parse(json, nullptr, false);  // another library than the writer's
+    const auto document = nlohmann::json::parse(json, nullptr, false);  // not the library of the writer
     require(document.is_object(), "growth is JSON", json);
     require(document["resident"].size() + document["left_out"]["resident"]["sites"].get<std::size_t>() ==
                 report.growth.resident.sites.size(),

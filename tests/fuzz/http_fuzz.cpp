@@ -1,4 +1,4 @@
-// What comes back on a watcher's socket, and what anybody may ask for on its port.
+// Answers on a watcher's socket, and requests that any client can send to its port.
 #include <algorithm>
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// What NVIDIA's management library writes: lists of processes whose entries are as long as the driver likes, and texts.
+// Data that NVIDIA's management library writes: texts, and lists of processes with entries of any length.
 #include <span>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Files of /proc. What a watched process writes into its own (argv, environ, the name in stat, mount points) is
-// hostile.
+// Files of /proc. A watched process can write hostile data into its own files (argv, environ, the name in stat, mount
+// points).
 #include "fuzz.h"
 #include "sources/cgroup/cgroup_hierarchy.h"
 #include "sources/proc/pagemap.h"

@@ -1,5 +1,5 @@
-// A CPython process whose objects are sound but for some words that the input chooses: nothing that a process can have
-// in its memory may crash the census of objects, keep it for long, or make it use more memory than it may.
+// A CPython process with valid objects, in which the input changes some words. No content of a process's memory may
+// crash the census of objects, keep it busy for long, or make it exceed its memory limit.
 #include "fuzz.h"
 #include "support/fake_python.h"
 

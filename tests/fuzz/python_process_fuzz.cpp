@@ -1,5 +1,5 @@
-// A process that makes up its whole interpreter: the table of offsets, code objects, strings. Its memory is the input,
-// again and again from any address on.
+// A process that forges its whole interpreter: the table of offsets, code objects, strings. Its memory at any address
+// is the input, repeated.
 #include "fuzz.h"
 #include "sources/python/python_code.h"
 #include "sources/python/python_finder.h"

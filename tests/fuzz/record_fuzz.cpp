@@ -1,4 +1,4 @@
-// Records of every kind, with any content: decoded, and what was decoded encoded again.
+// Records of every kind, with any content: they are decoded, and the result is encoded again.
 #include "fuzz.h"
 #include "record/container.h"
 #include "record/record.h"

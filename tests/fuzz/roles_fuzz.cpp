@@ -1,4 +1,4 @@
-// Rules on processes that call themselves what they like: comm and argv are theirs, and so is who forks whom.
+// Rules for the roles of processes. The processes choose their comm, their argv and the shape of the process tree.
 #include <vector>
 
 #include "analysis/roles/roles.h"
@@ -9,7 +9,7 @@ namespace memscope::fuzz {
 
 void one(std::string_view bytes) {
     Input input(bytes);
-    // -timeout is a property here too: user globs on hostile words.
+    // The option -timeout checks a property here, too: globs of users must not hang on hostile words.
     std::vector<RoleRule> rules{{.role = Role::helper, .comm = input.text()},
                                 {.role = Role::launcher, .argument = input.text(), .parent = Role::trainer}};
     for (RoleRule& rule : rules) {  // the config file refuses them

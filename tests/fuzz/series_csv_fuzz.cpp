@@ -1,4 +1,4 @@
-// A recorded series, whatever it holds: read, judged, and told in every form.
+// A recorded series with any content: read, judged, and printed in every format.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

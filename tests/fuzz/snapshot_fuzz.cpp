@@ -1,4 +1,4 @@
-// Everything that is shown of a tick, on processes and targets that call themselves what they like.
+// All outputs of a tick. Processes and targets can choose any names.
 #include <nlohmann/json.hpp>
 
 #include "analysis/roles/role_totals.h"
@@ -48,7 +48,7 @@ TargetSnapshot any_target(Input& input) {
 
 void check(const Snapshot& snapshot, const TargetSnapshot& target) {
     const std::string json = tick_json(snapshot, target);
-    const auto tick = nlohmann::json::parse(json, nullptr, false);  // another library than the writer's; checks UTF-8
+    const auto tick = nlohmann::json::parse(json, nullptr, false);  // not the library of the writer; checks UTF-8
     require(tick.is_object(), "a tick is JSON", json);
     require(json.find('\n') == std::string::npos, "a tick is one line", json);
     require(tick["processes"].size() == target.processes.size(), "a tick has every process", json);

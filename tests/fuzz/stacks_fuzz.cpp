@@ -1,4 +1,4 @@
-// Records of stacks, code objects and ranges: what a watched process can put into them ends up in all of these.
+// Records of stacks, code objects and ranges. A watched process can choose a part of their content.
 #include <set>
 
 #include "fuzz.h"
@@ -32,7 +32,7 @@ void check_code(std::string_view bytes, int version) {
     }
 }
 
-// Few processes, threads and addresses, so that events meet.
+// Few processes, threads and addresses, so that several events are about the same one.
 void narrow(RangeEvent& event) {
     constexpr std::uint64_t kPages = 64, kPage = 4096;
     const auto narrowed = [](AddressRange range) {

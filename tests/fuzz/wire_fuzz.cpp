@@ -1,4 +1,4 @@
-// Records of the kernel, and the counters kept from them: whatever comes in whatever order, processes = starts - exits.
+// Records of the kernel, and the counters made from them. For any records in any order, processes = starts - exits.
 #include <algorithm>
 #include <map>
 
@@ -28,7 +28,7 @@ Nesting some_targets() {
     return nesting;
 }
 
-// Few pids, targets and times, so that news about the same process meet.
+// Few pids, targets and times, so that several records are about the same process.
 void narrow(auto& of) {
     of.id.pid = of.id.pid % 4 + 4;
     of.id.start_ns %= 3;

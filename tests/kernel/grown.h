@@ -100,7 +100,7 @@ inline Watched watched_by_events(const RealCgroup& job) {
     return Watched::on(facts, {.cgroups = {job.name()}});
 }
 
-// One child that waits, then does it, then waits again.
+// A child that waits, then runs the function, then waits again.
 struct GrownChild {
     using Watch = std::function<Watched(const RealCgroup&)>;
     template <class Do>

@@ -105,14 +105,14 @@ TEST(ResidentGrowth, CountsAHugePageAsWhatItHolds) {
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
-// A kernel on whose stack faults are not found.
+// A kernel on whose stack memscope does not find page faults.
 TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsByEventsOfPageFaults) {
     const GrownChild grown("growth-huge-events", [] { grow_in_huge_pages(64 * kMiB); }, watched_by_events);
     expect_sampled(at(grown.growth.resident, "grow_in_huge_pages"), 64 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
-// The other processes take the place of the job in what each CPU remembers of the last page fault.
+// Each CPU stores data of its last page fault. The other processes overwrite those of the job.
 TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsOnABusyMachine) {
     const OtherProcesses others(192, std::chrono::milliseconds(40));
     const GrownChild grown("shared-growth-scattered",
@@ -255,7 +255,7 @@ TEST(ResidentGrowth, MadeByAnotherProcessHasNoAddress) {
     expect_about(sum(growth.resident), anon(target) - before);
 }
 
-// A kernel on whose stack faults are not found, and where perf events need CAP_SYS_ADMIN.
+// A kernel on whose stack memscope does not find page faults, and where perf events need CAP_SYS_ADMIN.
 TEST(ResidentGrowth, IsNetAtItsStackWithoutAddressesOfPageFaults) {
     KernelFacts facts = gather_kernel_facts({});
     facts.fault_addresses = false;

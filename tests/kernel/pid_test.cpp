@@ -1,4 +1,4 @@
-// A process and its descendants, whoever their parents become.
+// A process and its descendants, also after they are re-parented.
 #include <csignal>
 #include <cstring>
 #include <linux/sched.h>

@@ -59,8 +59,8 @@ TEST(PrecursorsForReal, NearLimitStandsWhileMostOfTheLimitCannotBeReclaimedAndCl
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::near_limit, false));
 }
 
-// A worker that exits by itself is replaced by the next one, and its job goes on. Only its death, which must be known
-// before the target is judged, ends what was foreseen for it.
+// A worker that exits by itself is replaced by the next worker, and the job goes on. Only the death of a worker ends
+// the forecast. The death must be known before the target is judged.
 TEST(PrecursorsForReal, WhatAnnouncedTheEndOfAWorkerIsOverWhenItIsKilledAndNotWhenItExits) {
     for (const bool killed : {true, false}) {
         const RealCgroup job("worker");
@@ -204,8 +204,8 @@ TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsD
     EXPECT_TRUE(watched.find(job)->last_death);
 }
 
-// The threshold for low host memory is a setting. The test uses one that every host is below and one that every host is
-// above.
+// The threshold for low host memory is a setting. The test uses a value that every host is below and a value that every
+// host is above.
 TEST(PrecursorsForReal, HostLowStandsByWhatTheMachineHas) {
     const RealCgroup job("anywhere");
     Child child(job, sleeper);

@@ -1,5 +1,5 @@
-"""Parks two threads in stacks of every kind, then says what the interpreter itself takes them for: a line with the
-kernel's id of each thread, then one for each frame, innermost first; "parked" at the end."""
+"""Parks two threads in stacks of every kind, then prints their stacks as the interpreter itself reports them: a line with
+the kernel's id of each thread, then a line for each frame, innermost first; "parked" at the end."""
 import os
 import sys
 import threading

@@ -1,4 +1,4 @@
-// Real interpreters of all versions: are their offsets right, and do their frames come out as they see them themselves?
+// Real interpreters of all versions: checks their offsets, and that their frames are those that they report themselves.
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ class Interpreter {
 
     pid_t pid() const { return pid_; }
 
-    // What the interpreter says of its two threads, by the kernel's id.
+    // The frames that the interpreter reports for its two threads, with the kernel's ids of the threads.
     std::vector<std::pair<pid_t, std::vector<PythonFrame>>> stacks() const {
         std::string text;
         char buffer[4096];

@@ -47,7 +47,7 @@ class Walker {
             if (at_.frame_owner == MS_PYTHON_NO_OFFSET)
                 instruction = field(at_.frame_instruction, std::uint32_t{}) * 2;
             else if (field(at_.frame_owner, std::uint8_t{}) >= 3)
-                continue;  // a shim where C calls Python
+                continue;  // an internal frame where C calls Python
             else
                 instruction = static_cast<std::uint32_t>(field(at_.frame_instruction, std::uint64_t{}) - code -
                                                          at_.code_bytecode);

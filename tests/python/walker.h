@@ -12,11 +12,11 @@ namespace memscope {
 
 struct WalkedStack {
     std::vector<PythonFrame> frames{};      // innermost first
-    std::vector<PythonFrame> first_look{};  // as the kernel's copies alone tell it
+    std::vector<PythonFrame> first_look{};  // from the copies of the BPF programs alone
 };
 
-// Does what the kernel side does, by the same offsets: finds the thread, walks its frames and copies their code objects
-// as far as a record has room. What was cut off is completed as the collector does it.
+// Works like the BPF programs, with the same offsets: finds the thread, walks its frames and copies their code objects
+// as far as a record has room. Then completes code objects that were cut off, like the collector.
 WalkedStack walk(const ProcessMemory& memory, const ms_python& layout, pid_t own_tid);
 
 }  // namespace memscope

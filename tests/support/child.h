@@ -9,10 +9,10 @@ namespace memscope {
 
 class RealCgroup;
 
-// A process that does what a test tells it, step by step. It dies with the test.
+// A process that a test controls step by step. It dies with the test.
 class Child {
   public:
-    // What the child can do: say that it got somewhere, wait until told to go on.
+    // The calls of the child: report that it has reached a step, and wait until the test lets it continue.
     class Script {
       public:
         Script(Fd in, Fd out) : in_(std::move(in)), out_(std::move(out)) {}
@@ -31,9 +31,9 @@ class Child {
     ~Child();
 
     pid_t pid() const { return pid_; }
-    std::string heard() const;  // the next line it says
-    void go() const;            // it may go on
-    int finish();               // tells it to go on and waits for its end; the wait status
+    std::string heard() const;  // the next line of say()
+    void go() const;            // lets the child continue
+    int finish();               // lets the child continue and waits for its end; the wait status
     void kill();
 
   private:
@@ -45,7 +45,7 @@ class Child {
 
 // Makes that much memory of the calling process resident, and never gives it back.
 char* touch(std::size_t bytes);
-// A number of /proc/PID/status ("VmRSS", "Threads"), as it stands there.
+// A number of /proc/PID/status ("VmRSS", "Threads"), in the unit of the file.
 std::size_t status_number(pid_t pid, const std::string& key);
 
 }  // namespace memscope

@@ -97,7 +97,7 @@ inline Growth leaked_growth() {
     return growth;
 }
 
-// All of it as it would be written down.
+// The death report of that job.
 inline DeathReport dead_job() {
     DeathReport report;
     report.deaths = {oom_kill_of_trainer()};
@@ -113,7 +113,7 @@ inline DeathReport dead_job() {
     return report;
 }
 
-// The same on a machine with two GPUs, of which the trainer holds one and somebody else a part of it.
+// The same on a machine with two GPUs. The trainer and another process hold memory on one of them.
 inline DeathReport dead_job_on_gpus() {
     constexpr auto gib = [](std::uint64_t n) { return Bytes{n << 30U}; };
     DeathReport report = dead_job();

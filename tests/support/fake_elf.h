@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// A small file that could be run, with what somebody looks for in one. Its only segment begins at address 0.
+// A small executable file with the parts that the readers need. Its only segment begins at address 0.
 class FakeElf {
   public:
     void symbol(const std::string& name, std::uint64_t address) {

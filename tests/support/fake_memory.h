@@ -11,7 +11,7 @@
 
 namespace memscope {
 
-// The memory of a process that there is not: pieces at addresses, nothing between them.
+// Memory of a fake process: pieces at addresses, nothing between them.
 class FakeMemory {
   public:
     void put(std::uint64_t address, std::string_view bytes) { pieces_[address].assign(bytes.begin(), bytes.end()); }

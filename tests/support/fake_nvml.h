@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-// What the fake libnvidia-ml.so.1 says, as tests want it. One for each build of the library in a process.
+// The values that the fake libnvidia-ml.so.1 reports, set by tests. One for each build of the library in a process.
 struct FakeNvml {
     struct Process {
         unsigned pid = 0;
@@ -28,24 +28,24 @@ struct FakeNvml {
         Process graphics[4] = {};
         bool mig = false;
         unsigned part_count = 0;
-        Device* parts[8] = {};             // null: a place that is free
-        std::atomic<unsigned> errors = 0;  // Xid, to be told
+        Device* parts[8] = {};             // null: a place without a part
+        std::atomic<unsigned> errors = 0;  // Xid errors that are not reported yet
     };
 
     int init_code = 0;
     unsigned device_count = 0;
     Device devices[4] = {};
     std::size_t entry_size = 24;
-    bool claims_too_many = false;     // more processes than it was given room for
+    bool claims_too_many = false;     // more processes than the caller has room for
     bool fills_buffers = false;       // text without an end
     std::atomic<bool> hangs = false;  // in every call
     std::atomic<int> calls = 0;
-    std::atomic<int> sessions = 0;  // begun and not ended
+    std::atomic<int> sessions = 0;  // that were opened and not closed
 };
 
 inline std::string fake_nvml_path(const std::string& build) { return std::string(FAKE_NVML) + build + ".so"; }
 
-// The one that is loaded from the same path; as it was left by the test before.
+// The state of the library that is loaded from that path. It has the values that the previous test left.
 inline FakeNvml& fake_nvml(const std::string& build = "full") {
     void* library = ::dlopen(fake_nvml_path(build).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) throw std::runtime_error(::dlerror());

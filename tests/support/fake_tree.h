@@ -9,7 +9,7 @@
 
 namespace memscope {
 
-// A directory tree from one initializer, below a temporary directory that goes with it:
+// A directory tree from one initializer, below a temporary directory. The destructor removes it:
 //   FakeTree tree{{"proc/meminfo", "MemTotal: 1 kB\n"}, {"cgroup/a/", ""}};
 // A name that ends in a slash is an empty directory.
 class FakeTree {

@@ -1,5 +1,5 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-// Made once, in json.cpp: each test that did so itself would compile for seconds longer.
+// Instantiated once, in json.cpp, because otherwise each test would compile for seconds longer.
 extern template class nlohmann::basic_json<>;

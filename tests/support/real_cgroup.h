@@ -5,10 +5,11 @@
 
 namespace memscope {
 
-// A cgroup of the test's own below the memory controller's hierarchy, v1 or v2; goes with everything in it.
+// A cgroup of the test below the memory controller's hierarchy, v1 or v2. The destructor removes it with all that is in
+// it.
 class RealCgroup {
   public:
-    explicit RealCgroup(const std::string& name);  // gets the pid behind it; may be "outer/inner" below another one
+    explicit RealCgroup(const std::string& name);  // the pid is appended; may be "outer/inner" below another one
     explicit RealCgroup(const RealCgroup& parent, const std::string& name);
     RealCgroup(const RealCgroup&) = delete;
     RealCgroup& operator=(const RealCgroup&) = delete;

@@ -4,7 +4,7 @@
 
 namespace memscope {
 
-// A file of that size on a disk (not in memory), none of it in the page cache; goes with this object.
+// A file of that size on a disk (not in memory), none of it in the page cache. The destructor removes it.
 class ColdFile {
   public:
     explicit ColdFile(std::size_t bytes);
@@ -18,11 +18,11 @@ class ColdFile {
     std::filesystem::path path_;
 };
 
-// Takes that much memory in small pieces and says of each that its content is no longer needed, but does not give it
-// back: the kernel may take it when memory is short, without a disk or swap.
+// Allocates that much memory in small pieces and marks each as no longer needed (MADV_FREE), but does not unmap it. The
+// kernel can reclaim it when memory is short, without a disk or swap.
 void touch_and_leave(std::size_t bytes);
 
-// The same with one stretch of memory, over and over, until the caller is killed.
+// Does this again and again with one mapping, until the caller is killed.
 [[noreturn]] void churn(std::size_t bytes);
 
 }  // namespace memscope

@@ -32,8 +32,8 @@ struct UsdtNote {
     }
 };
 
-// A file with such notes: code at 0x1000 in its first 0x200 bytes, data at 0x3000 in the next 0x100; and, if it is
-// given, the address of the section by which one sees that it was moved.
+// A file with such notes: code at 0x1000 in its first 0x200 bytes, data at 0x3000 in the next 0x100. `base`, if given,
+// is the address of the section .stapsdt.base, which shows whether the file was moved.
 inline std::string elf_with_notes(const std::string& notes, std::optional<std::uint64_t> base = {}) {
     constexpr std::uint64_t kHeaders = 0x100, kNames = 0x220, kNotes = 0x300;
     constexpr char kText[] = "\0.note.stapsdt\0.stapsdt.base\0.shstrtab";

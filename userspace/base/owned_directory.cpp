@@ -15,7 +15,7 @@ struct Close {
     void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Looked up once, because it can ask a directory server.
+// The group `memscope`. Called once per directory, because getgrnam() can query a server on the network.
 std::optional<gid_t> group_of_files() {
     const group* memscope = ::getgrnam("memscope");
     return memscope ? std::optional(memscope->gr_gid) : std::nullopt;

@@ -16,13 +16,13 @@ namespace memscope {
 struct OwnedDirectory {
     fs::path path{};
     Fd fd{};
-    std::optional<gid_t> group{};  // of the files; none: that of this process
+    std::optional<gid_t> group{};  // group of the files; nullopt: the group of this process
 };
 
-// Creates the directory if it is missing. Call it before privileges are dropped; writing files later needs none. If
-// the directory belongs to another user (the service, when root starts a watcher by hand), the files go to a folder of
-// our own in it, named after our uid. Symbolic links below the named directory are not followed. `option` is the
-// command line option that chooses another directory, for messages.
+// Creates the directory if it is missing. Call it before privileges are dropped; writing files later needs none. If we
+// run as root and the directory belongs to another user (root starts a watcher by hand, the directory belongs to the
+// service), the files go to a folder of our own in it, named after our uid. Symbolic links below the named directory
+// are not followed. `option` is the command line option that chooses another directory; error messages name it.
 Result<OwnedDirectory> open_owned_directory(fs::path path, const std::string& option);
 
 // Changes the group of a file, if there is one. If we may not change it, the file keeps our own group.

@@ -83,8 +83,8 @@ class Packer {
     std::vector<int> fds_{};
 };
 
-// Unpacks values. Once a value was missing, take() returns false, and the values that were taken before must not be
-// used.
+// Unpacks values. If a value is missing, take() returns false for it and for all later values. The values that were
+// taken before must not be used then.
 class Unpacker {
   public:
     Unpacker(std::string_view bytes, std::vector<Fd> fds) : bytes_(bytes), fds_(std::move(fds)) {}

@@ -7,10 +7,10 @@
 
 namespace memscope {
 
-// Names of processes and cgroups can contain any bytes. These two functions make them safe to print.
+// Names of processes and cgroups can contain any bytes. Only printable() makes them safe to print on a terminal.
 std::string valid_utf8(std::string_view bytes);  // every byte that is not UTF-8 becomes U+FFFD
-// Also escapes control characters and misleading characters (\n, \x1b, \u202e ...), so that the result is one line
-// without terminal escapes.
+// Like valid_utf8(), but also escapes control characters and misleading characters (\n, \x1b, \u202e ...), so that the
+// result is one line without terminal escapes.
 std::string printable(std::string_view bytes);
 
 // For messages: at most 60 bytes of user input or of a process name.

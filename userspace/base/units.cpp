@@ -35,7 +35,7 @@ std::optional<double> parse_quantity(std::string_view text, const Unit (&units)[
 }  // namespace
 
 Result<Bytes> parse_size(std::string_view text) {
-    constexpr double kLargest = 9.2e18;  // beyond this a double no longer fits 64 bits
+    constexpr double kLargest = 9.2e18;  // below 2^63, so the value fits a 64-bit integer, signed or not
     const auto value = parse_quantity(text, kSizeUnits);
     if (!value || *value > kLargest)
         return plain_error(fmt::format("'{}' is not a size", shortened(text)), "write 512M, 1.5G or a number of bytes");

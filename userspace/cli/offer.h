@@ -12,12 +12,12 @@ namespace memscope {
 struct Offer {
     struct Job {
         WatchCandidate candidate{};
-        std::optional<Limit> limit{};  // of its cgroup; none if it has no cgroup of its own, or if it cannot be read
+        std::optional<Limit> limit{};  // of its cgroup; none: it has no cgroup of its own, or unreadable
     };
     std::vector<Job> jobs{};       // largest first
     std::size_t unreadable = 0;    // processes that could not be read
     std::size_t without_argv = 0;  // processes with memory whose command line could not be read
-    bool complete = true;          // all processes were looked at
+    bool complete = true;          // all processes were examined
 };
 
 Offer make_offer(const SysRoot& root);

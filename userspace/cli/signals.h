@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// A descriptor that these signals arrive at. They are blocked from then on, in this thread and in those it starts.
+// Returns a signalfd for these signals. Blocks the signals in this thread and in the threads that it starts later.
 Result<Fd> open_signals(std::initializer_list<int> signals);
 
 }  // namespace memscope

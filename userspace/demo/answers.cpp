@@ -84,8 +84,8 @@ Steps steps(const Line& line, Bytes at_least) {
 
 namespace {
 
-constexpr Bytes kMaterial = mebibytes(40);  // the least change that shows what a scenario is about
-constexpr Bytes kFlat = mebibytes(8);       // two chunks; includes memory that the C library allocates for itself
+constexpr Bytes kMaterial = mebibytes(40);  // the smallest change that proves the effect of a scenario
+constexpr Bytes kFlat = mebibytes(8);       // two chunks: room for memory that the C library allocates for itself
 
 std::string rate_text(const Line& line) {
     return human_size({static_cast<std::uint64_t>(bytes_per_second(line))}) + " a second";
@@ -96,7 +96,7 @@ std::string moved(Bytes by, std::string_view subject) {
                              : fmt::format("{} changed by {}", subject, human_size(by));
 }
 
-// The largest change of any role but one.
+// The largest change of any role except `but`.
 Bytes swing_of_others(const Observation& seen, Role but) {
     Bytes most;
     for (const Role role : kRoles)

@@ -4,7 +4,7 @@
 
 namespace memscope {
 
-// Measures of a line of sizes. All of them accept an empty line, which has no size, no rise and no steps.
+// Figures of a series of sizes (Line). All functions accept an empty line. It has no size, no rise and no steps.
 Bytes first_of(const Line& line);
 Bytes last_of(const Line& line);
 Bytes lowest_of(const Line& line);
@@ -20,8 +20,8 @@ Seconds settled_at(const Line& line, Bytes tolerance);
 // Periods in which the line is above its floor. The floor is the lowest size.
 struct Excursions {
     std::size_t count = 0;
-    Bytes height{};    // of the highest one above the floor
-    Seconds period{};  // mean time from one to the next; 0 for fewer than two
+    Bytes height{};    // of the highest period above the floor
+    Seconds period{};  // mean time between two begins; 0 for fewer than two periods
 };
 Excursions excursions(const Line& line, Bytes at_least);
 
@@ -33,7 +33,7 @@ struct Steps {
 };
 Steps steps(const Line& line, Bytes at_least);
 
-// The answer from the figures of a run; one function for each scenario.
+// The answer of a scenario from the figures of its run. One function for each scenario.
 Answer leak_answer(const Observation& seen);
 Answer warmup_answer(const Observation& seen);
 Answer spikes_answer(const Observation& seen);

@@ -13,7 +13,7 @@ namespace memscope {
 // MiB before it computes anything.
 Scenario with_room_for(Scenario scenario, const std::optional<DemoPython>& python);
 
-// The texts before and after the demo, wrapped for a terminal. `python`: nullopt if native processes play the job.
+// The texts before and after the demo, wrapped for a terminal. `python`: nullopt if native processes simulate the job.
 std::string opening(const Scenario& scenario, Seconds length, const std::optional<DemoPython>& python);
 // `recording`: the file of the recording; empty if there is none.
 std::string closing(const Scenario& scenario, const Observation& seen, Seconds length, const std::string& recording);

@@ -29,7 +29,7 @@ constexpr const char* kProbe =
     "if known and with_lock and not hasattr(sys, 'gettotalrefcount'):\n"
     "    print(sys.executable, platform.python_version(), sep='\\n')\n";
 
-// Prints version and memory only if a tensor can be made: a broken installation can be found, but not used.
+// Prints version and memory only if a tensor can be made, because a broken installation can be imported, but not used.
 constexpr const char* kTorchProbe =
     "import torch\n"
     "torch.nn.Linear(2, 2)(torch.ones(2)).sum().backward()\n"
@@ -89,7 +89,7 @@ std::optional<DemoPython> usable(const char* program) {
     return DemoPython{.program = lines[0], .version = printable(lines[1])};
 }
 
-// The job runs without user site-packages and without PYTHON* variables, so this is tried in the same way.
+// Uses the same options as the job, which runs without user site-packages and without PYTHON* variables.
 void look_for_torch(DemoPython& python) {
     const auto lines = lines_of({python.program.c_str(), "-E", "-s", "-B", "-c", kTorchProbe}, kTorchPatience);
     const auto kibibytes = lines.size() < 2 ? std::nullopt : parse_number(lines[1]);

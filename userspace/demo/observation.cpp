@@ -147,7 +147,7 @@ std::vector<Member> ancestors(const Observation& seen, const Member& of) {
     if (seen.empty()) return line;
     const std::vector<Member>& members = seen.back().members;
     pid_t parent = of.parent;
-    while (line.size() < members.size()) {  // parents are read while they change, so they could form a cycle
+    while (line.size() < members.size()) {  // bounded: parents are read while they change, so they could form a cycle
         const Member* next = find_member(seen.back(), parent);
         if (!next) break;
         line.push_back(*next);

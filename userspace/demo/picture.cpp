@@ -64,7 +64,8 @@ std::string picture(const Observation& seen, Bytes limit, std::size_t width) {
     if (!judged || judged->verdict != Verdict::leaking) return text;
     const Moment& last = *judged;
     text += "\n";
-    // Free memory that malloc keeps, and copies of shared pages, are no leak of the job's objects.
+    // If the verdict names a cause, for example free memory that malloc keeps or copies of shared pages, the objects of
+    // the job do not leak.
     if (last.grower) text += fact(last_cause(seen) ? "grows" : "leaks", grower_text(*last.grower, last), width);
     if (last.leaks_since)
         text += fact("since", human_duration(*last.leaks_since) + " after memscope began to watch", width);

@@ -6,9 +6,9 @@
 
 namespace memscope {
 
-// The answer of a run as a picture: what the job held over time below its limit, with the kills, and if it leaked: what
-// leaks, since when, at which line, what holds it, and when the limit would have been full. Only what memscope
-// measured.
+// The answer of a run as a picture: the memory of the job over time below its limit, with the kills. If the job leaked,
+// also: which process leaks, since when, which line and which containers keep the memory, and when the limit would be
+// reached. Contains only what memscope measured.
 std::string picture(const Observation& seen, Bytes limit, std::size_t width);
 
 }  // namespace memscope

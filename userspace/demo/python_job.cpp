@@ -25,7 +25,7 @@ Status write_job_file(const fs::path& path, std::string_view text, mode_t mode) 
     return Done{};
 }
 
-// The environment of the user could change what the interpreter does, so the job has one of its own.
+// The job has an environment of its own, because the environment of the user could change what the interpreter does.
 std::vector<std::string> environment_of_job(const DemoPython& python, const StageClock& clock, int ready) {
     std::vector<std::string> environment{
         "PATH=/usr/bin:/bin",
@@ -75,7 +75,8 @@ void become_launcher(const DemoJob& job, const DemoPython& python, const JobDire
 
 constexpr std::string_view kDirectory = "memscope-demo-";
 
-// Directories of demos that were killed before they could remove them. Only our own: others can create any name there.
+// Removes the directories of demos that were killed. Removes only directories that belong to our user, because other
+// users can create any name there.
 void remove_left_behind(const fs::path& base) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(base, ignored)) {

@@ -6,7 +6,8 @@
 
 namespace memscope {
 
-// A private directory with the files of a job. The destructor removes it. If memscope is killed, the next demo does.
+// A private directory with the files of a job. The destructor removes it. If memscope is killed, the next demo removes
+// it.
 class JobDirectory {
   public:
     static Result<JobDirectory> make(const DemoJob& job, bool with_torch);

@@ -13,26 +13,27 @@ namespace memscope {
 // The job of a scenario as Python programs. Names of files are those of userspace/demo/jobs.
 struct DemoJob {
     std::string_view script{};                // written as train.py
-    std::string_view with_torch{};            // taken instead where PyTorch can be imported; empty: there is none
+    std::string_view with_torch{};            // used instead if PyTorch can be imported; empty: there is none
     std::string_view launcher = "launch.sh";  // the script that starts train.py ...
     std::string_view called = "launch.sh";    // ... and the name under which it is written
     std::size_t workers = 2;
 };
 
-// A native process that plays a part of the job where there is no Python: its name, its memory over time and its
-// children. It keeps the arguments of memscope, so that users can see that it is a demo: "python: memscope demo leak".
+// A native process that simulates a process of the job if there is no Python: its name, its memory over time and its
+// children. The process keeps the arguments of memscope, so that users can see that it is a demo: "python: memscope
+// demo leak".
 struct Actor {
     std::string comm{};
     Role role = Role::other;
     Curve holds = constant({});
     Bytes dataset{};                // allocated before the children are forked, so that they share it
-    Curve rewrites = constant({});  // how much of its parent's dataset it has written to
+    Curve rewrites = constant({});  // bytes of its parent's dataset that it has written to
     Curve mallocs = constant({});   // taken from malloc, see FragmentedHeap
-    bool restarts = false;          // forks a child again after it has died; the memory of the child then starts anew
+    bool restarts = false;          // forks a child again after its death; the curves of the child begin again
     std::vector<Actor> children{};
 };
 
-// The answer from the figures of the watcher. `seen`: they show what the scenario is meant to show.
+// The answer from the figures of the watcher. `seen`: the figures show the expected behaviour of the scenario.
 struct Answer {
     bool seen = false;
     std::string text{};
@@ -47,9 +48,9 @@ struct Scenario {
     std::string_view name{};
     std::string_view story{};  // one sentence, printed at the start
     Bytes limit{};             // of the cgroup; has room for kUsualInterpreter
-    bool is_killed = false;    // it reaches its limit, again and again
+    bool is_killed = false;    // the job reaches its limit and is killed, again and again
     DemoJob job{};
-    Actor top{};                         // plays the job where there is no Python
+    Actor top{};                         // simulates the job if there is no Python
     Seconds warmup = kScenarioWarmup;    // the --warmup of the watcher
     Verdict verdict = Verdict::leaking;  // the expected verdict at the end
     Answer (*answer)(const Observation&) = nullptr;

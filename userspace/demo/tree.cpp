@@ -20,8 +20,8 @@
 namespace memscope {
 namespace {
 
-// The memory is touched, because untouched memory is not resident. Huge pages are off, so that sizes are exact and a
-// write copies only one small page.
+// Maps memory and touches it, because untouched memory is not resident. Huge pages are off, so that sizes are exact and
+// a write copies only one small page.
 std::span<char> map_touched(Bytes size) {
     void* mapped = ::mmap(nullptr, size.n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return {};
@@ -49,7 +49,8 @@ void FragmentedHeap::follow(Bytes wanted) {
         void* block = std::malloc(kBlock);
         if (!block) return;
         std::memset(block, 1, kBlock);
-        // The block before is cut only now: the free rest of the last block would go back to the end of the heap.
+        // The previous block is cut only after the next one was allocated. Otherwise its free rest would merge with the
+        // end of the heap.
         if (!pieces_.empty())
             if (void* cut = std::realloc(pieces_.back(), kLive)) pieces_.back() = cut;
         pieces_.push_back(block);
@@ -104,8 +105,8 @@ void die_with(pid_t parent) {
     if (::getppid() != parent) ::_exit(1);  // the parent died before PR_SET_PDEATHSIG was set
 }
 
-// Runs a process of the tree until it is killed. Each process writes one byte to `ready`, unless that is
-// kNoReport.
+// Runs a process of the tree until it is killed. Each process writes one byte to `ready` when it holds its initial
+// memory, unless `ready` is kNoReport.
 [[noreturn]] void act(const Actor& actor, pid_t parent, const StageClock& clock, int ready, Dataset dataset) {
     die_with(parent);
     ::prctl(PR_SET_NAME, actor.comm.c_str());

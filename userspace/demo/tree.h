@@ -98,19 +98,20 @@ class StageClock {
     double speed_;
 };
 
-// The processes of a scenario. The first one dies with memscope, and each of the others ends after its parent, so that
-// none is left after a kill -9.
+// The processes of a scenario. The first process dies with memscope, and each of the others ends after its parent, so
+// that no process is left after a kill -9.
 class DemoTree {
   public:
-    // Native processes that play the actors. Returns when each runs, has its name and holds its initial memory.
+    // Starts native processes for the actors. Returns when each process runs, has its name and holds its initial
+    // memory.
     static Result<DemoTree> start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock);
-    // `become_first` runs in the first process, inside the cgroup, and does not return. Returns when as many bytes as
-    // `reports` were written to the file descriptor `ready` that it gets.
+    // `become_first` runs in the first process, inside the cgroup, and does not return. start() returns when `reports`
+    // bytes were written to the file descriptor `ready`.
     static Result<DemoTree> start(OwnCgroup& cgroup, std::size_t reports, Seconds patience,
                                   const std::function<void(int ready)>& become_first);
     DemoTree(DemoTree&& other) noexcept : top_(std::exchange(other.top_, 0)) {}
     DemoTree& operator=(DemoTree&&) = delete;
-    ~DemoTree();  // kills and reaps them all
+    ~DemoTree();  // kills and reaps all processes
 
   private:
     explicit DemoTree(pid_t top) : top_(top) {}

@@ -26,8 +26,8 @@ Plan make_plan(const KernelFacts& facts);
 std::string_view program_of(const Plan& plan, std::string_view feature, std::string_view hook);
 std::vector<std::string_view> programs_of(const Plan& plan, std::string_view feature);
 
-// The reason why watching cannot work here, `nullopt` if it can. Of several reasons the most helpful one. A pure
-// function, so that each reason is tested without such a kernel.
+// The reason why watching cannot work on this kernel, `nullopt` if it can. If there are several reasons, the most
+// helpful one. A pure function, so that each reason can be tested without such a kernel.
 std::optional<Error> obstacle(const KernelFacts& facts, const Privileges& privileges, const Plan& plan);
 
 }  // namespace memscope

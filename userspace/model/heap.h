@@ -17,7 +17,7 @@
 
 namespace memscope {
 
-// CONTRACT: the parts of the resident anonymous memory of a process. They are disjoint.
+// The parts of the resident anonymous memory of a process. They are disjoint. Metrics and JSON export their names.
 enum class HeapPart {
     malloc_live,  // blocks that the program has allocated from malloc, with their headers
     malloc_free,  // freed blocks that malloc keeps
@@ -33,7 +33,7 @@ std::string_view name_of(HeapPart part);
 enum class AllocatorName { unknown, glibc, jemalloc, tcmalloc, mimalloc };
 std::string_view name_of(AllocatorName name);
 
-// What serves malloc() in a process. A number that is not known is absent.
+// The allocator that serves malloc() in a process. A number that is not known is absent.
 struct Allocator {
     AllocatorName name = AllocatorName::unknown;
     std::optional<std::string> version{};
@@ -42,7 +42,7 @@ struct Allocator {
     auto fields() { return std::tie(name, version, arenas, trimmable); }
 };
 
-// CONTRACT: why a census is incomplete.
+// Why a census is incomplete. JSON exports the names.
 enum class HeapGap { torn, not_present, unknown_type, too_many, time_limit };
 std::string_view name_of(HeapGap gap);
 
@@ -55,7 +55,7 @@ struct HeapMapping {
     auto fields() { return std::tie(start, end, resident, mapped_at); }
 };
 
-// What was in the heap of one process at one time.
+// The content of the heap of one process at one time.
 struct HeapCensus {
     ProcessId process{};
     double time = 0;  // seconds since 1970
@@ -83,8 +83,8 @@ struct ProcessHeap {
     RoleKey role{};  // at this tick
     HeapCensus census{};
     std::optional<HeapCensus> earlier{};  // the census before it; none: there was none
-    std::optional<HeldObjects> held{};    // by its latest census of Python objects; none: it has none
-    // The latest census that has objects, to compare the next one with. Not recorded. Null: there is none.
+    std::optional<HeldObjects> held{};    // by its latest census of Python objects; none: no such census
+    // The latest census that has objects, to compare the next census with. Not recorded. Null: there is none.
     std::shared_ptr<const HeapCensus> with_objects{};
 };
 
@@ -95,8 +95,8 @@ struct WholeCensus {
     std::optional<ObjectCensus> objects{};  // none: it has no objects
 };
 
-// True for the two processes of one role and rank that differ in size by 10 % at most. A census of one of them then
-// stands for the other: DataLoader workers of one loader do the same work.
+// True for two processes of one role and rank whose sizes differ by 10 % at most. A census of one of them then
+// describes the other, too: DataLoader workers of one loader do the same work.
 bool are_alike(const RoleKey& role, Bytes anon, const RoleKey& other_role, Bytes other_anon);
 
 // The largest process of the role that has a census. Null if there is none.

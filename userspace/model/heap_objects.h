@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 
-// What a census found among the Python objects of one process. All names come from the watched process: any bytes, but
+// The result of a census of the Python objects of one process. All names come from the watched process: any bytes, but
 // bounded in length by the reader. Values, contents of strings and dict keys that may be data are never in here.
 namespace memscope {
 
@@ -49,7 +49,7 @@ struct ArrayGroup {
     auto fields() { return std::tie(dtype, shape, count, bytes); }
 };
 
-// CONTRACT: where the path of a holder begins.
+// Where the path of a holder begins. JSON exports the names.
 enum class HolderRoot { module, frame, thread, type, other };
 std::string_view name_of(HolderRoot root);
 
@@ -63,7 +63,7 @@ struct Holder {
     std::uint64_t length = 0;         // number of items
     Bytes retained{};                 // host memory that would be freed with it
     Bytes retained_device{};          // GPU memory that would be freed with it
-    std::uint64_t other_holders = 0;  // further objects that refer to it, beside the one on the path
+    std::uint64_t other_holders = 0;  // further objects that refer to it, besides the object on the path
     std::uint64_t within = 0;         // 1 + index of the nearest holder on its path; 0: none
     auto fields() {
         return std::tie(path, root, type, element, length, retained, retained_device, other_holders, within);

@@ -41,11 +41,12 @@ struct HeldObjects {
     std::int64_t grown = 0;         // change of the anonymous memory of the process, swapped-out memory included
     std::int64_t device_grown = 0;  // change of its tensors on GPUs
     Bytes explained{};              // own growth of all containers that grew, in host memory
-    Bytes device_explained{};       // the same in GPU memory
+    Bytes device_explained{};       // own growth of these containers in GPU memory
     // The containers that grew most, or that hold most if no change is known. The last one may be a larger container
     // whose change is unknown.
     std::vector<HolderChange> holders{};
-    // The container that holds most: the largest one, or inside it the one that holds more than half of it, and so on.
+    // The container that holds most. It is the largest container. If a container inside it holds more than half of it,
+    // it is that inner container, and so on.
     std::optional<Holder> most{};
     std::vector<TensorTotal> tensors{};  // by device
     std::vector<OtherGrowth> others{};   // largest first

@@ -12,7 +12,7 @@ enum class Verdict { insufficient, warming_up, stable, spiky, leaking };
 inline constexpr Verdict kVerdicts[] = {Verdict::insufficient, Verdict::warming_up, Verdict::stable, Verdict::spiky,
                                         Verdict::leaking};
 std::string_view word(Verdict verdict);
-// The verdict for people: "warming up", "too early to tell".
+// The verdict as a phrase for users: "warming up", "too early to tell".
 std::string_view phrase(Verdict verdict);
 std::optional<Verdict> verdict_of(std::string_view word);
 
@@ -39,7 +39,8 @@ struct RestartLoop {
     bool decides = false;      // the current run is too short to judge, so the verdict is that of the earlier runs
 };
 
-// Why the verdict is not `leaking` although the floor rises.
+// Why a rise of the floor may not be a leak: it is within the warm-up budget, or it slows down. The verdict can be
+// `leaking` in spite of `decelerating`, if the floor still rises after three times the budget.
 enum class Doubt { none, budget, decelerating };
 
 // Times are on the clock of the series.
@@ -62,7 +63,7 @@ struct Judgement {
     std::optional<LeakSteps> steps{};
     std::optional<RestartLoop> loop{};
     double rise = 0;      // bytes by which the floor rose: since the leak began, or since the start
-    double overhang = 0;  // bytes by which the highest value of a typical minute is above the floor, spikes included
+    double overhang = 0;  // bytes by which spikes, or else the usual highest values, are above the floor
     Doubt doubt = Doubt::none;
     bool steady = false;     // of `warming_up`: grows linearly and has freed nothing
     Seconds warmup{};        // the warm-up budget
@@ -72,7 +73,7 @@ struct Judgement {
 // When a limit is reached if growth goes on as it does. Times count from now, or from the last sample of a recorded
 // series.
 struct Forecast {
-    // What the time is based on: the rate of a leak, the rate of a warm-up, the next of the recurring spikes, or an
+    // The basis of the forecast: the rate of a leak, the rate of a warm-up, the next of the recurring spikes, or an
     // extrapolation of the last minute that needs no verdict.
     enum class Basis { leak, warmup, spike, trend };
 

@@ -59,7 +59,7 @@ struct EffectiveLimit {
     }
 };
 
-// The memory of a target at a tick. CONTRACT: usage, kinds, unreclaimable, limits.
+// The memory of a target at a tick. docs/glossary.md explains the terms.
 struct MemoryState {
     Bytes usage{};
     MemoryByKind by_kind{};

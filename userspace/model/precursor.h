@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-// Conditions that announce an OOM kill. CONTRACT: Precursors.
+// Conditions that announce an OOM kill. docs/precursors.md describes them. Metrics and JSON export the names.
 enum class PrecursorKind { eta, near_limit, pressure, reclaim, refault, high_throttled, shm_full, host_low };
 constexpr PrecursorKind kPrecursorKinds[] = {
     PrecursorKind::eta,     PrecursorKind::near_limit,     PrecursorKind::pressure, PrecursorKind::reclaim,

@@ -20,8 +20,8 @@ struct ReclaimStalls {
 // outer target never falls when an inner target ends.
 class StallCounter {
   public:
-    // `counted`: what the kernel has counted for this target, and for none inside it, since the target is watched.
-    // Returns the rise since the last call.
+    // `counted`: the stalls that the kernel has counted for this target since it is watched, without the stalls of
+    // targets inside it. Returns the rise since the last call.
     ReclaimStalls rise(const ReclaimStalls& counted);
     void add(const ReclaimStalls& rise);
     const ReclaimStalls& sum() const { return sum_; }

@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// The lowest and the highest of some consecutive samples.
+// The lowest and the highest value of some consecutive samples.
 struct Bin {
     double low = 0;  // bytes
     double high = 0;
@@ -49,13 +49,13 @@ class BinRow {
 class Series {
   public:
     struct Sample {
-        double at;  // seconds since the first one
+        double at;  // seconds since the first sample
         double bytes;
     };
 
     Series();
 
-    // A sample with a time before the last one is left out and counted. Of samples with equal times the smallest
+    // A sample with a time before the last one is left out and counted. Of samples with equal times, only the smallest
     // counts.
     void add(Seconds time, Bytes bytes);
 

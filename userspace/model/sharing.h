@@ -9,7 +9,7 @@
 
 namespace memscope {
 
-// How the pages of one process are shared. Own pages are mapped only by this process, all others by more than one
+// How the pages of one process are shared. Own pages are mapped only by this process, all other pages by more than one
 // process.
 struct PageSharing {
     // Each page divided by the number of processes that map it.
@@ -20,8 +20,8 @@ struct PageSharing {
 
     Bytes resident{};
     Bytes anonymous{};
-    Bytes own_anon{};          // at least
-    Bytes own_mapped{};        // of files and shared memory, at most
+    Bytes own_anon{};          // lower bound
+    Bytes own_mapped{};        // of files and shared memory; upper bound
     std::optional<Pss> pss{};  // none: only some pages were read, without the number of their mappers
 
     Bytes shared_anon() const { return anonymous - own_anon; }

@@ -26,7 +26,7 @@ struct Process {
     Role role = Role::other;
     std::optional<int> rank{};                     // rank of its series
     std::optional<int> folded_rank{};              // its rank, if `rank` is left out because there are too many
-    std::optional<int> slot{};                     // of a DataLoader worker; its successor has the same
+    std::optional<int> slot{};                     // of a DataLoader or compile worker and of its successor
     double start_time = 0;                         // seconds since 1970
     std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none
     // Inherited anonymous pages that it still shares and that count for another process: its parent, or its siblings if
@@ -67,7 +67,7 @@ struct RoleCounters {
 };
 
 struct TargetInfo {
-    std::string name{};           // the path below the hierarchy
+    std::string name{};           // of a cgroup: its path below the hierarchy; else "pid:..." or "cmd:..."
     std::string kind = "cgroup";  // "cgroup", "pid" or "command"
     int cgroup_version = 2;       // of the hierarchy that has the memory controller
     std::optional<pid_t> pid{};   // of the watched process or command, also after its end; none for a cgroup
@@ -88,10 +88,10 @@ struct Grower {
 // Recent growth of a scope by own line.
 struct GrowingLines {
     double repeated = 0;  // share of the growth at lines that had grown before
-    std::string most{};   // the line that grew most; any bytes
+    std::string most{};   // the line with most of the growth; any bytes
     double share = 0;     // its share of the growth
     int times = 0;        // number of times that it grew
-    bool keeps = false;   // the line keeps the memory, by a plane that knows owners; false: it touched it first
+    bool keeps = false;   // `most` keeps the memory, by a plane that knows owners; false: it touched the memory first
 };
 
 // The main cause of the rise since a leak or a warm-up began, if it is not memory that a program keeps.
@@ -110,8 +110,8 @@ struct GrowthCause {
 };
 std::string_view name_of(GrowthCause::Kind kind);
 
-// CONTRACT: scopes of verdicts. The whole target, the own memory of a role, the memory of a GPU that the target holds,
-// and the host memory that it has pinned.
+// The scopes of verdicts: the whole target, the own memory of a role, the memory of a GPU that the target holds, and
+// the host memory that it has pinned. Metrics and JSON export the names.
 enum class VerdictScope { target, role, gpu, pinned };
 std::string_view name_of(VerdictScope scope);
 

@@ -15,7 +15,7 @@ std::string encode_record(const Growth& growth);
 std::string encode_record(const DeathReport& report);
 std::string encode_record(const WholeCensus& census);
 
-// Encodes the snapshot with only this one of its targets.
+// Encodes the snapshot with this target only.
 std::string encode_target(const Snapshot& snapshot, const TargetSnapshot& target);
 
 // T is Snapshot, Growth, DeathReport or WholeCensus. The bytes are not trusted. Their number bounds the time and the
@@ -32,8 +32,8 @@ Result<DeathReport> decode_record(std::string_view bytes);
 template <>
 Result<WholeCensus> decode_record(std::string_view bytes);
 
-// For a report that can be forged. Replaces numbers that cannot be summed and shown: NaN by 0, and numbers above 1e18
-// by 1e18. An error if a list has more than `most` elements.
+// Call this for a report that can be forged. It replaces numbers that cannot be summed and shown: NaN by 0, and numbers
+// above 1e18 by 1e18. An error if a list has more than `most` elements.
 Status limit_untrusted(DeathReport& report, std::size_t most);
 
 }  // namespace memscope

@@ -33,7 +33,7 @@ std::string Compressor::compress(std::string_view bytes, std::string_view refere
     ::ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
     ::ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, kLevel);
     ::ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, window_log(bytes.size() + reference.size()));
-    ::ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0);  // the record has one
+    ::ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0);  // the record has a checksum
     if (!reference.empty()) ::ZSTD_CCtx_refPrefix(context, reference.data(), reference.size());
     std::string out(::ZSTD_compressBound(bytes.size()), '\0');
     const std::size_t size = ::ZSTD_compress2(context, out.data(), out.size(), bytes.data(), bytes.size());

@@ -47,9 +47,9 @@ class Database {
   public:
     enum class Mode {
         write,      // the file exists already and belongs to us
-        copy,       // as `write`, but the content will be copied from a file that is not trusted
+        copy,       // like `write`, but the content will be copied from a file that is not trusted
         read,       // the file is not trusted
-        read_still  // as `read`, and no process writes the file, so SQLite needs no files beside it
+        read_still  // like `read`, but no process writes the file, so SQLite needs no files beside it
     };
     static Result<Database> open(const fs::path& path, Mode mode);
 
@@ -57,10 +57,10 @@ class Database {
     Result<Statement> prepare(std::string_view sql);
     // Replaces the content by that of the other database, as of its last commit.
     Status copy_from(Database& other);
-    // Copies the WAL into the database file and syncs it, as far as no reader is in the way.
+    // Copies the WAL into the database file and syncs it, as far as that is possible without waiting for readers.
     Status checkpoint();
     std::int64_t last_row() const { return ::sqlite3_last_insert_rowid(handle_.get()); }
-    // At the end of writing. Other handles of this database must be gone.
+    // Call this at the end of writing, when no Statement of this database exists any more.
     Status close();
 
   private:
@@ -74,7 +74,7 @@ class Database {
     std::string file_{};
 };
 
-// The disk is full, or a quota is used up.
+// True if the disk is full, or if a quota is used up.
 bool is_full(const Error& error);
 
 }  // namespace memscope::recording

@@ -59,7 +59,7 @@ class Recorder {
     // A report of deaths, to be recorded with the next tick. The same report again replaces the earlier version. A
     // report that cannot be written is kept and tried again, kMostReports at most.
     void report(std::shared_ptr<const DeathReport> report);
-    // Writes what is queued and closes all files. Waits no longer than `patience`, then drops the rest of the queue.
+    // Writes the queued ticks and closes all files. Waits no longer than `patience`, then drops the rest of the queue.
     void finish(Seconds patience);
 
     std::uint64_t dropped() const;
@@ -98,7 +98,7 @@ class Recorder {
         Seconds growth_at{};
         Bytes most{};
         Bytes peak{};                                    // `most` when the growth at the peak was last written
-        std::map<ProcessId, double> censuses{};          // the recorded ones of its processes: time of the last
+        std::map<ProcessId, double> censuses{};          // time of the last recorded census, by process
         std::shared_ptr<const TargetSnapshot> before{};  // at the previous tick
     };
 

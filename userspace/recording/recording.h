@@ -25,13 +25,13 @@ struct RecordedSample {
     Bytes usage{};
     std::uint64_t processes = 0;
 };
-// Where a tick is, to read it with tick().
+// The position of a tick in a recording. tick() reads the tick.
 struct RecordedMoment {
     std::int64_t id = 0;
     Seconds at{};
     double time = 0;
 };
-// Where a heap census is, to read it with census().
+// The position of a heap census in a recording. census() reads the census.
 struct RecordedCensus {
     std::int64_t id = 0;
     double time = 0;  // when it was taken
@@ -48,7 +48,7 @@ struct RecordedBin {
     Bytes low{};
     Bytes high{};
 };
-// A part of a recording. Seconds since it began.
+// A part of a recording, in seconds since the recording began.
 struct RecordedSpan {
     Seconds from{-std::numeric_limits<double>::infinity()};
     Seconds to{std::numeric_limits<double>::infinity()};
@@ -63,11 +63,11 @@ class Recording {
     const fs::path& path() const { return path_; }
     const std::map<std::string, std::string>& meta() const { return meta_; }
     const std::vector<RecordedTarget>& targets() const { return targets_; }
-    // The only target, or the one of that name.
+    // The only target, or the target with that name.
     Result<RecordedTarget> target(const std::optional<std::string>& name) const;
     double began() const { return began_; }  // seconds since 1970
 
-    // Functions return false to end the reading.
+    // `take` returns false to end the reading.
     Status each_sample(const RecordedTarget& target, const RecordedSpan& span,
                        const std::function<bool(const RecordedSample&)>& take);
     Status each_tick(const RecordedTarget& target, const RecordedSpan& span,
@@ -80,15 +80,16 @@ class Recording {
     Result<std::optional<RecordedMoment>> tick_before(const RecordedTarget& target, double time);
     // At most 100,000: the first ones.
     Result<std::vector<RecordedEvent>> events(const RecordedTarget& target);
-    // The last one that was recorded.
+    // The last recorded growth.
     Result<std::optional<Growth>> last_growth(const RecordedTarget& target);
-    // The last one that was recorded at or before that time.
+    // The last growth that was recorded at or before that time.
     Result<std::optional<Growth>> growth_at(const RecordedTarget& target, Seconds at);
-    // The last one that was recorded at or before a time in seconds since 1970.
+    // The last growth that was recorded at or before a time in seconds since 1970.
     Result<std::optional<Growth>> growth_before(const RecordedTarget& target, double time);
     // When growth was recorded, in seconds since 1970. At most 100,000: the first ones.
     Result<std::vector<double>> growth_times(const RecordedTarget& target);
-    // What the target held at its peak, since watching began. Recorded at the end of its last process.
+    // The growth of the target at its peak, since watching began. It is recorded when the target has reached a new
+    // peak, and at its end.
     Result<std::optional<Growth>> peak_growth(const RecordedTarget& target);
     Result<std::map<std::string, std::vector<RecordedBin>>> bins(const RecordedTarget& target);
     // Heap censuses with all their objects, in the order in which they were taken. At most 10,000: the first ones.
@@ -100,8 +101,8 @@ class Recording {
     Result<WholeCensus> census(const RecordedTarget& target, std::int64_t id);
     // Death reports in the order of the deaths. At most 1,000: the first ones.
     Status each_report(const RecordedTarget& target, const std::function<bool(Seconds at, DeathReport)>& take);
-    // Writes a copy of all that is committed to the file, which must exist and be empty. Also while a watcher writes
-    // the recording. The copy is one file that nobody writes.
+    // Writes a copy of all that is committed to the file, which must exist and be empty. This works also while a
+    // watcher writes the recording. The copy is one file that no process writes.
     Status copy_to(const fs::path& file);
 
   private:
@@ -122,7 +123,7 @@ class Recording {
     std::map<std::string, std::string> meta_{};
     std::vector<RecordedTarget> targets_{};
     double began_ = 0;
-    std::int64_t keyframe_ = 0;  // the last one that was decompressed, and its content
+    std::int64_t keyframe_ = 0;  // id of the last decompressed keyframe, and its content
     std::string content_{};
 };
 

@@ -12,7 +12,7 @@ namespace memscope::recording {
 namespace {
 
 // A record that takes more than half of the bytes of its keyframe repeats little of it, so it becomes a keyframe
-// itself. Not at each tick, because keyframes stay when other ticks are removed.
+// itself. This happens only every 10 s, because keyframes stay when other ticks are removed.
 constexpr std::size_t kWorthADelta = 2;
 constexpr Seconds kLeastKeyframe{10};
 constexpr std::size_t kMostTextBytes = 4096;  // of an event
@@ -61,7 +61,8 @@ Result<RecordingFile> RecordingFile::create(RecordingStore::NewFile file,
                                             const std::map<std::string, std::string>& meta, Seconds began) {
     auto database = Database::open(file.path, Database::Mode::write);
     if (!database) return database.error();
-    // FULL syncs the WAL at each commit. NORMAL would leave that to checkpoints, and a long read stops these.
+    // FULL syncs the WAL at each commit. NORMAL would sync it only at checkpoints, and a long read can prevent
+    // checkpoints.
     for (const char* sql : {"PRAGMA page_size = 4096", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
                             "PRAGMA wal_autocheckpoint = 0", "BEGIN"})
         if (auto ran = database->run(sql); !ran) return ran.error();
@@ -255,7 +256,7 @@ Status RecordingFile::thin(Seconds at) {
     if (marks_.empty() || at - marks_.back().at >= kKeyframeEvery) marks_.push_back({at, last_});
     while (!marks_.empty() && at - marks_.front().at > full_) {
         Rows to = marks_.front().last;
-        to.tick -= 1;  // the tick of the mark itself can be the keyframe of later ones
+        to.tick -= 1;  // the tick of the mark itself can be the keyframe of later ticks
         if (auto ran = remove_ticks_.bind(1, thinned_to_.tick).bind(2, to.tick).run(); !ran) return ran;
         if (auto ran = remove_growth_.bind(1, thinned_to_.growth).bind(2, to.growth).run(); !ran) return ran;
         if (auto ran = remove_heap_.bind(1, thinned_to_.heap).bind(2, to.heap).run(); !ran) return ran;
@@ -302,7 +303,8 @@ Status RecordingFile::shrink() {
         full_ = std::max(kLeastFull, std::min(full_, covered) / 2);
         return thin(marks_.back().at);
     }
-    // The first tenth. Ticks that refer to a keyframe in it come right after it, and are removed by thin() before.
+    // Removes the oldest tenth of the rows. Ticks that refer to a keyframe among these rows follow it directly, and
+    // thin() has removed them before.
     for (const auto& [table, before] : {std::pair("ticks", thinned_to_.tick), std::pair("growth", thinned_to_.growth),
                                         std::pair("heap", thinned_to_.heap)}) {
         auto remove = database_.prepare(fmt::format(

@@ -18,14 +18,15 @@ namespace memscope::recording {
 // are one transaction.
 class RecordingFile {
   public:
-    // How long all ticks are kept. Of older ones only keyframes and bins stay.
+    // How long all ticks are kept. Of older ticks, only keyframes and bins stay.
     static constexpr Seconds kFull = std::chrono::hours(6);
     static constexpr Seconds kLeastFull = std::chrono::minutes(10);
     static constexpr Seconds kKeyframeEvery = std::chrono::minutes(1);
     static constexpr Seconds kBin{10};
     static constexpr Seconds kLastingGrowthEvery = std::chrono::hours(1);
     static constexpr Seconds kLastingHeapEvery = std::chrono::hours(6);
-    // Commits. A checkpoint copies the WAL to the database and takes three syncs, a commit takes one.
+    // Number of commits between two checkpoints. A checkpoint copies the WAL to the database and takes three syncs; a
+    // commit takes one sync.
     static constexpr std::uint64_t kCheckpointEvery = 5;
     static constexpr std::size_t kMostHeapBytes = std::size_t{4} << 20U;  // of a census, before compression
 
@@ -40,7 +41,7 @@ class RecordingFile {
     // `lasting`: keep it when older ticks are removed. One an hour is kept in any case.
     Status add_growth(std::int64_t id, Seconds now, double time, std::string_view reason, bool lasting,
                       std::string_view record);
-    // The first and then one in six hours of each process is kept when older ticks are removed.
+    // The first census of each process, and then one in six hours, is kept when older ticks are removed.
     Status add_heap(std::int64_t id, Seconds now, const WholeCensus& census);
     // Replaces an earlier version of the same report.
     Status add_report(std::int64_t id, Seconds now, const DeathReport& report);
@@ -55,7 +56,7 @@ class RecordingFile {
     Result<Bytes> used();
     // Frees space: keeps all ticks for half of the time, or removes the oldest keyframes.
     Status shrink();
-    // Writes the last bins and makes it one file that can be read in a directory without write permission.
+    // Writes the last bins and makes the recording one file that can be read in a directory without write permission.
     Status close();
 
     const fs::path& path() const { return path_; }
@@ -67,16 +68,16 @@ class RecordingFile {
         std::uint64_t high = 0;
     };
     struct Track {
-        std::int64_t keyframe = 0;  // 0: the next tick is one
+        std::int64_t keyframe = 0;  // 0: the next tick becomes a keyframe
         Seconds keyframe_at{};
         std::string content{};          // of the keyframe
         std::size_t keyframe_size = 0;  // compressed
         std::int64_t bin = -1;          // number of the open bin
         std::map<std::string, Range> ranges{};
-        std::optional<Seconds> lasting_growth{};      // when the last one was added
-        std::map<ProcessId, Seconds> lasting_heap{};  // the same, by process
+        std::optional<Seconds> lasting_growth{};      // when the last lasting growth was added
+        std::map<ProcessId, Seconds> lasting_heap{};  // when the last lasting census was added, by process
     };
-    // Rows that were the last ones at that time.
+    // Ids of the rows that were the last ones at a moment.
     struct Rows {
         std::int64_t tick = 0;
         std::int64_t growth = 0;

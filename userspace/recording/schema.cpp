@@ -13,11 +13,12 @@ constexpr Table kTables[] = {
      "CREATE TABLE ticks(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, bytes INTEGER, usage INTEGER, "
      "processes INTEGER, base INTEGER, record BLOB)"},
     {"events", "CREATE TABLE events(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, kind TEXT, text TEXT)"},
-    // lasting: 0 if the row is removed when the ticks between keyframes are.
+    // lasting: 0 if the row is removed together with the ticks between keyframes.
     {"growth",
      "CREATE TABLE growth(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, reason TEXT, lasting INTEGER, "
      "record BLOB)"},
-    // time: when the census was taken. The record has all objects, which those of ticks lack.
+    // time: when the census was taken. The record has all Python objects; the records of ticks have only a summary of
+    // them.
     {"heap",
      "CREATE TABLE heap(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, pid INTEGER, lasting INTEGER, "
      "record BLOB)"},

@@ -14,7 +14,8 @@ namespace memscope {
 inline constexpr const char* kRecordingDirectory = "/var/lib/memscope/recordings";
 inline constexpr std::string_view kRecordingSuffix = ".memscope";
 
-// The files of recordings in a directory: their names, their owner and their total size. The oldest are removed first.
+// The files of recordings in a directory: their names, their owner and their total size. The oldest recordings are
+// removed first.
 class RecordingStore {
   public:
     // `where` is a directory, or one file if its name ends in ".memscope". Fails if no file can be created there. Call
@@ -31,13 +32,13 @@ class RecordingStore {
 
     // Removes the oldest recordings until at most nine tenths of the limit are used. Does so only if more than the
     // limit is used, or with `disk_full`, which removes at least one. Files that are locked, that belong to another
-    // user, or that are in `open` stay. Returns the size of what is left.
+    // user, or that are in `open` stay. Returns the size of the recordings that are left.
     Bytes make_room(const std::set<std::string>& open, bool disk_full = false);
 
     // Removes a file that create() has returned and that is closed again.
     void discard(const fs::path& path);
 
-    // More than 95 % of the file system is used.
+    // True if more than 95 % of the file system is used.
     bool disk_nearly_full() const;
     bool takes_one_target() const { return file_.has_value(); }
     const fs::path& path() const { return directory_.path; }
@@ -59,7 +60,7 @@ std::string recording_name(std::string_view target, double unix_seconds);
 // Recordings in a directory and in the folders right below it, oldest first.
 Result<std::vector<fs::path>> find_recordings(const fs::path& directory);
 
-// Removes a recording of ours that no watcher writes. `name`: the path or the name of a file in the directory.
+// Removes a recording that no watcher writes. The name of the file must end in ".memscope".
 Status remove_recording(const fs::path& file);
 
 }  // namespace memscope

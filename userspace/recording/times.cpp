@@ -66,7 +66,7 @@ Result<double> parse_moment(std::string_view text, double now, double latest) {
     at.tm_sec = clock->size() == 3 ? (*clock)[2] : 0;
     at.tm_isdst = -1;
     const auto seconds = static_cast<double>(universal ? ::timegm(&at) : ::mktime(&at));
-    // A day of 23 or 25 hours moves it by an hour at most.
+    // If a clock change makes the day 23 or 25 hours long, the result is wrong by an hour at most.
     return day.empty() && seconds > latest ? seconds - kDay : seconds;
 }
 

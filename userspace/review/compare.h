@@ -18,7 +18,9 @@ struct Difference {
     double base = 0;    // median of its runs
     double head = 0;    // median of its runs
     double spread = 0;  // the larger difference between two runs of one side
-    double noise = 0;   // a change up to this is noise: the spread, and what one run cannot be trusted with
+    // A change up to this is noise: the largest of `spread`, the least change that counts (for a size 1 % or 1 MiB),
+    // and three standard errors of the slopes.
+    double noise = 0;
     bool beyond_noise = false;
 
     double change() const { return head - base; }
@@ -35,7 +37,7 @@ struct SiteDifference {
     double spread = 0;
 
     double change() const { return head - base; }
-    // True if the plane knows the line that keeps memory. False: the line that touched it first.
+    // True if the plane knows the line that keeps memory. False: it knows only the line that touched the memory first.
     bool knows_owner() const { return plane != PlaneKind::resident; }
 };
 
@@ -43,8 +45,8 @@ struct SiteDifference {
 struct HolderDifference {
     std::string path{};  // without line numbers; printable
     std::string type{};
-    // Retained bytes of host and GPU, median of its runs. None: not among the containers that a run lists, which does
-    // not mean that there is none.
+    // Retained bytes of host and GPU, median of its runs. None: most runs do not list the container, which does not
+    // mean that it does not exist.
     std::optional<double> base{};
     std::optional<double> head{};
     double spread = 0;
@@ -58,7 +60,7 @@ struct Comparison {
     std::vector<SiteDifference> sites{};  // largest change first
     bool sites_at_peak = false;           // the sites are those of the peak; false: of the end
     std::vector<HolderDifference> holders{};
-    std::string sentence{};  // which lines make the difference of the peak; empty: there is none, or it is not known
+    std::string sentence{};  // which lines explain the difference of the peak; empty: none, or not known
     std::vector<std::string> base_verdicts{};
     std::vector<std::string> head_verdicts{};
 };
@@ -72,7 +74,7 @@ struct FailRule {
     double limit = 0;     // share of the base, bytes, bytes per second, or a number
     bool is_share = false;
 };
-// Rules with commas between them.
+// Parses rules that are separated by commas.
 Result<std::vector<FailRule>> parse_fail_rules(std::string_view text);
 
 struct RuleResult {

@@ -23,7 +23,7 @@ std::string change_text(const Difference& difference) {
     return fmt::format("{} ({:+.1f} %)", amount, *share * 100);
 }
 
-// The words of JSON, as people say them.
+// The verdicts as phrases for users, from the words of JSON.
 std::string phrases(const std::vector<std::string>& words) {
     std::vector<std::string> said;
     said.reserve(words.size());

@@ -39,7 +39,8 @@ std::string labels_of(const Metric& metric, const Samples::Sample& sample) {
     return text.empty() ? text : "{" + text + "}";
 }
 
-// One line per sample: the number of the series, the value, the time. Named series are in `names`.
+// One line per sample: the number of the series, the value, the time. `names` has the number of each series by its
+// labels.
 struct MetricSpool {
     Spool file{};
     std::map<std::string, std::size_t> names{};
@@ -59,7 +60,7 @@ Status spool_tick(MetricSpool& spool, const Metric& metric, const Snapshot& snap
     return Done{};
 }
 
-// OpenMetrics wants all points of a series together, so the lines are sorted by series. One metric is in memory at a
+// OpenMetrics requires all points of a series together, so the lines are sorted by series. One metric is in memory at a
 // time.
 Status write_metric(MetricSpool& spool, const Metric& metric, Pieces& out) {
     if (!spool.file) return Done{};
@@ -114,7 +115,7 @@ Status export_openmetrics(Recording& recording, const RecordedTarget& target, co
     const std::vector<Metric> table = metric_table();
     std::vector<MetricSpool> spools(table.size());
     Status spooled = Done{};
-    std::optional<RecordedSample> last;  // its time is that of its time stamps
+    std::optional<RecordedSample> last;  // the last exported tick; `time` is the exported time stamp
     auto read = recording.each_tick(target, span, [&](const RecordedSample& sample, const Snapshot& snapshot) {
         if (last && sample.at <= last->at) return true;  // only in a damaged file
         RecordedSample stamped = sample;

@@ -10,7 +10,7 @@ namespace memscope {
 using WriteText = std::function<Status(std::string_view)>;
 
 // t_seconds,bytes: the judged series, which `memscope verdict` reads. Ticks at which the target had no process are left
-// out, because the series of a job ends with it: otherwise its exit would look like a restart.
+// out, because the series of a job ends with its last process: otherwise the exit would look like a restart.
 Status export_csv(Recording& recording, const RecordedTarget& target, const RecordedSpan& span, const WriteText& write);
 // One line of JSON per tick, as `memscope --json` prints it.
 Status export_json(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
@@ -19,7 +19,7 @@ Status export_json(Recording& recording, const RecordedTarget& target, const Rec
 // instants of deaths and actions.
 Status export_perfetto(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
                        const WriteText& write);
-// A copy of the whole recording as one file, also of one that is being written.
+// A copy of the whole recording as one file, also while a watcher writes the recording.
 Status export_recording_copy(Recording& recording, const WriteText& write);
 // OpenMetrics with time stamps, for `promtool tsdb create-blocks-from openmetrics`.
 Status export_openmetrics(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,

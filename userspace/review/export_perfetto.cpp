@@ -38,7 +38,8 @@ std::pair<std::string, std::string> parts_of(const std::string& text) {
     return {text.substr(0, colon), text.substr(colon + 2)};
 }
 
-// Verdicts, and precursors with a track for each kind. Slices of one track follow each other in time.
+// Verdicts and precursors as slices; each kind of precursor has a track of its own. Slices of one track follow each
+// other in time.
 std::vector<Slice> slices_of(const std::vector<RecordedEvent>& events, Seconds end) {
     std::vector<Slice> slices;
     std::map<std::string, std::size_t> open;  // by track: the slice that has not ended
@@ -97,8 +98,8 @@ class PerfettoExport {
   private:
     struct Counter {
         Track track = 0;
-        std::optional<std::int64_t> value{};     // the one that the trace shows now; none: write the next in any case
-        const std::vector<RecordedBin>* bins{};  // null: it has none
+        std::optional<std::int64_t> value{};     // what the trace shows now; none: write the next value in any case
+        const std::vector<RecordedBin>* bins{};  // null: this counter has no bins
         std::size_t next_bin = 0;
         std::int64_t open_bin = -1;  // number of the bin of the last tick, and the range of ticks in it
         Bytes low{};
@@ -110,7 +111,7 @@ class PerfettoExport {
         bool seen = true;  // at this tick
     };
 
-    // Together below 2^63, also for a file whose times are wrong.
+    // The limits keep the sum below 2^63, also if the times in the file are wrong.
     std::int64_t at_ns(Seconds at) const { return nanoseconds(recording_.began(), 8e9) + nanoseconds(at.count(), 1e9); }
 
     Counter& counter(const std::string& name, perfetto::Unit unit) {
@@ -128,8 +129,8 @@ class PerfettoExport {
         trace_.add_value(made.track, at_ns(last_), value);
     }
 
-    // A bin whose ticks were removed since: its lowest and its highest value, at times within the bin that are not
-    // known any more.
+    // Adds a bin whose ticks were removed since: its lowest value after a third of the bin, its highest value after two
+    // thirds. The true times are not known any more.
     void add_bin(Counter& made, const RecordedBin& bin) {
         const bool in_span = bin.at >= span_.from && bin.at + kBin <= span_.to;
         const bool known = static_cast<std::int64_t>(std::floor(bin.at / kBin + 0.5)) == made.open_bin &&
@@ -153,7 +154,7 @@ class PerfettoExport {
         set(made, as_value(bytes));
     }
 
-    // A role can have begun and ended between two ticks that are left.
+    // Adds the bins that are not added yet: a role can have begun and ended between two ticks that are left.
     void add_last_bins() {
         for (const auto& [name, bins] : bins_) {
             Counter& made = counter(name, perfetto::Unit::bytes);

@@ -25,7 +25,8 @@ Result<fs::path> find_recording(const std::string& given, const fs::path& direct
     const auto all = find_recordings(directory);
     const std::string advice = "`memscope recordings` lists the recordings";
     if (!all) return Error{all.error().code, all.error().where, "name the file of a recording"};
-    // The latest first. The names of files are escaped and cut, so the recording itself tells its target.
+    // The latest first. The names of files are escaped and cut, so the name of the target is read from the recording
+    // itself.
     for (auto path = all->rbegin(); path != all->rend(); ++path) {
         const auto opened = Recording::open(*path);
         if (!opened) continue;

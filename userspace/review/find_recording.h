@@ -9,9 +9,10 @@
 
 namespace memscope {
 
-// The file that a user means: a path, or the name of a target, which means its latest recording in the directory.
+// The file that a user means by `given`: a path, or the name of a target. For a target: its latest recording in the
+// directory.
 Result<fs::path> find_recording(const std::string& given, const fs::path& directory);
-// The same, or all recordings in a directory if the path is one.
+// Like find_recording(). If `given` is a directory: all recordings in it.
 Result<std::vector<fs::path>> find_all_recordings(const std::string& given, const fs::path& directory);
 
 // The target to read: `chosen`, or `given` if that is the name of one of several targets.

@@ -3,8 +3,9 @@
 
 namespace memscope {
 
-// The place in a recording of a moment of the wall clock (seconds since 1970). The clock may have been set while the
-// recording was written: a moment that it showed twice is the later one, a moment that it skipped is the tick after it.
+// The position in a recording of a time of the wall clock (seconds since 1970). The clock may have been set while the
+// recording was written. If the clock showed the time twice, the result is the later position. If the clock skipped the
+// time, the result is the next tick.
 Result<Seconds> place_of(Recording& recording, const RecordedTarget& target, double moment);
 
 }  // namespace memscope

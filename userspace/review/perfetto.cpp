@@ -12,12 +12,12 @@ using protozero::pbf_writer;
 
 // All packets are of one sequence, as if one thread had written them. 0 is not allowed.
 constexpr std::uint32_t kSequence = 1;
-// A flag of its first packet: nothing of the sequence is missing before it. Some readers drop events otherwise.
+// A flag of the first packet: no packet of the sequence is missing before it. Some readers drop events otherwise.
 constexpr std::uint32_t kStateCleared = 1;
 
 // Numbers of clocks.
 constexpr std::uint32_t kRealTime = 1;
-constexpr std::uint32_t kBootTime = 6;  // the one of time stamps without a clock
+constexpr std::uint32_t kBootTime = 6;  // the clock of time stamps that name no clock
 
 std::uint64_t stamp(std::int64_t at) { return at < 0 ? 0 : static_cast<std::uint64_t>(at); }
 

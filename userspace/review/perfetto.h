@@ -60,14 +60,14 @@ struct TraceProcess {
 // Makes packets. Times are nanoseconds. Each call appends whole packets, so take() can be called between any two calls.
 class TraceWriter {
   public:
-    // Begins the trace: tells that its clock is the time since 1970.
+    // Begins the trace and declares that its clock is the time since 1970.
     void add_clock(std::int64_t at);
     Track add_track(std::string_view name, Track parent);
     Track add_counter(std::string_view name, Unit unit, Track parent);
     Track add_process(const TraceProcess& process);
 
     void add_value(Track counter, std::int64_t at, std::int64_t value);
-    // A slice ends with the next end() on its track. `details` is shown when it is selected.
+    // A slice ends with the next end() on its track. `details` is shown when the slice is selected.
     void begin(Track track, std::int64_t at, std::string_view name, std::string_view details = {});
     void end(Track track, std::int64_t at);
     void add_instant(Track track, std::int64_t at, std::string_view name, std::string_view details = {});

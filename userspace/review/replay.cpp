@@ -35,7 +35,7 @@ Status Replay::read_index() {
     if (!events) return events.error();
     ticks_ = *std::move(ticks);
     events_ = *std::move(events);
-    // A file that is not trusted may have them in any order.
+    // A file that is not trusted may have ticks and events in any order.
     std::ranges::stable_sort(ticks_, {}, &RecordedMoment::at);
     std::ranges::stable_sort(events_, {}, &RecordedEvent::at);
     return Done{};

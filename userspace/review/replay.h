@@ -9,15 +9,16 @@
 
 namespace memscope {
 
-// Plays a recording: which tick is shown, and how that changes. It reads no clock: advance() says how much time passed.
+// Plays a recording: decides which tick is shown, and when the next tick follows. It reads no clock: advance() gets the
+// time that has passed.
 class Replay {
   public:
     static constexpr double kSlowest = 1.0 / 8;
     static constexpr double kFastest = 4096;
-    // Number of ticks before the shown one that a frame has after a jump (up to kAligned more). The live view draws so
-    // many.
+    // Number of ticks before the shown one that a frame has after a jump (up to kAligned more). The live view draws
+    // this many ticks.
     static constexpr std::size_t kPast = 120;
-    // The first past tick has a number that can be divided by this, because a sparkline merges ticks by their number.
+    // The number of the first past tick is a multiple of this, because a sparkline merges ticks by their number.
     static constexpr std::size_t kAligned = 60;
 
     // Begins at the first tick, playing. An error if the recording has no tick of the target.
@@ -37,11 +38,11 @@ class Replay {
     void set_speed(double speed);
     // Time passes. Pauses at the last tick.
     void advance(Seconds passed);
-    // Time until the next tick is shown. None: never, because it is paused.
+    // Time until the next tick is shown. None: the replay is paused or at its end.
     std::optional<Seconds> until_next() const;
     void move_to(Seconds position);
     void move_by(std::ptrdiff_t ticks);
-    // To an event that is_notable(); stays where it is if there is none.
+    // These two move to an event for which is_notable() is true. They do nothing if there is no such event.
     void to_next_event();
     void to_previous_event();
 
@@ -62,7 +63,7 @@ class Replay {
   private:
     Replay(Recording recording, RecordedTarget target) : recording_(std::move(recording)), target_(std::move(target)) {}
     Status read_index();
-    Result<std::vector<SnapshotPtr>> read_ticks(std::size_t first);  // until index_
+    Result<std::vector<SnapshotPtr>> read_ticks(std::size_t first);  // from `first` to index_
     Status read_earlier(Frame& frame);
     void move_clock(Seconds clock);
 
@@ -70,8 +71,8 @@ class Replay {
     RecordedTarget target_;
     std::vector<RecordedMoment> ticks_{};
     std::vector<RecordedEvent> events_{};
-    Seconds clock_{};        // of the recording, between two ticks
-    std::size_t index_ = 0;  // the last tick before clock_
+    Seconds clock_{};        // time in the recording; can be between two ticks
+    std::size_t index_ = 0;  // the last tick at or before clock_
     std::optional<std::size_t> shown_{};
     bool jumped_ = true;
     double speed_ = 1;

@@ -45,7 +45,7 @@ class RunReader {
 
     void take(const RecordedSample& sample, Snapshot&& snapshot);
     Status finish(Recording& recording, const RecordedTarget& target, const RecordedSpan& span);
-    // Of the last tick with processes, since the recording began.
+    // Time of the last tick with processes, since the recording began.
     Seconds last_at() const { return last_at_; }
 
   private:
@@ -56,7 +56,7 @@ class RunReader {
 
     RunSummary& run_;
     std::deque<SnapshotPtr> recent_{};
-    SnapshotPtr last_{};  // with processes
+    SnapshotPtr last_{};  // the last tick with processes
     Seconds last_at_{};
     SnapshotPtr censuses_{};  // the tick whose heap censuses are kept
     Seconds died_{};          // last death, since the recording began
@@ -230,13 +230,14 @@ void take_verdict(RunSummary& run) {
 // The highest values of the phases and of the parts of the run.
 class PhaseReader {
   public:
-    // `last_at`: when the last tick of `run` was recorded. This tick has the end of the warm-up in wall-clock time. The
-    // wall clock may have been set during the run, so the phases are separated by the clock of the recording.
+    // `last_at`: when RunSummary::last was recorded. This tick has the end of the warm-up in wall-clock time. The wall
+    // clock may have been set during the run, so the phases are separated by the clock of the recording.
     PhaseReader(RunSummary& run, Seconds from, Seconds last_at) : run_(run), from_(from) {
         if (run.warmup_ended) warmup_ended_ = last_at - Seconds(run.last.time - *run.warmup_ended);
     }
 
-    // `width`: of the bin of which `bytes` is the highest value. A bin in which the warm-up ended belongs to no phase.
+    // `width`: length of the bin whose highest value is `bytes`; 0 for a tick. A bin in which the warm-up ended belongs
+    // to no phase.
     void take(Seconds at, double time, Bytes bytes, Seconds width = {}) {
         if (bytes > run_.peak.bytes) run_.peak = {bytes, time};
         if (!warmup_ended_) return;

@@ -11,8 +11,8 @@
 
 namespace memscope {
 
-// A recorded run: everything that a report about it shows. Outputs only render it. Sizes are judged memory, unless they
-// say otherwise. The names in it come from watched processes: any bytes.
+// A recorded run: everything that a report about the run shows. Outputs only render it. Sizes are judged memory, unless
+// a comment says otherwise. Names come from watched processes: any bytes.
 struct RunSummary {
     struct Top {
         Bytes bytes{};
@@ -55,8 +55,8 @@ struct RunSummary {
     // At the last tick at which the target had processes: after their exit the series begins anew.
     std::optional<Judgement> judgement{};
     std::string explanation{};
-    // True: that tick was too early for a verdict, because its processes had just started, or because they are the few
-    // that a death left. Judgement and explanation are then those before the last death.
+    // True: that tick was too early for a verdict, because its processes had just started, or because only few
+    // processes had survived a death. Judgement and explanation are then those before the last death.
     bool judged_before_death = false;
     // That tick, with the last heap censuses of the run: processes may have exited before it.
     Snapshot last{};
@@ -69,20 +69,21 @@ struct RunSummary {
     std::vector<RecordedEvent> events{};
     std::vector<ActivePrecursor> precursors{};
     std::vector<std::string> actions{};   // commands that memscope ran, and those that failed
-    std::vector<Death> deaths{};          // those that are no teardown, oldest first; at most 100
-    std::uint64_t more_deaths = 0;        // beyond these
+    std::vector<Death> deaths{};          // deaths that are no teardown, oldest first; at most 100
+    std::uint64_t more_deaths = 0;        // deaths that are not in `deaths`
     std::vector<HeldPoint> series{};      // the highest tick of each of at most 240 equal parts of the run
     std::optional<Growth> growth{};       // at the end, since the end of the warm-up if one has ended
     std::optional<Growth> peak_growth{};  // at the peak, since watching began
     std::vector<std::string> advice{};    // sentences, the most useful first
     // What was known at the last death: its report, or the tick before it if no report was recorded. The advice is
-    // about it.
+    // about this death.
     std::optional<DeathReport> last_death{};
     std::vector<WholeCensus> censuses{};  // the last one with Python objects of each process, largest first; at most 16
 
     std::vector<const RecordedEvent*> events_of(std::string_view kind) const;
     const TargetSnapshot* last_target() const { return last.targets.empty() ? nullptr : &last.targets.front(); }
-    // The process whose Python containers are shown: the one that grows, or the largest that was read. Null: none.
+    // The process whose Python containers are shown: the process that grows, or else the process with most bytes of
+    // Python objects. Null: there is none.
     const ProcessHeap* holders() const;
 };
 

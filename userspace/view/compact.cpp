@@ -6,7 +6,7 @@
 namespace memscope::view {
 namespace {
 
-// Three digits at most: 999.5 of a unit is 1.0 of the next.
+// At most three digits: 999.5 of a unit becomes 1.0 of the next unit.
 std::string scaled(double value, double step, std::string_view units) {
     std::size_t unit = 0;
     while (value >= 999.5 && unit + 1 < units.size()) {

@@ -29,7 +29,8 @@ std::vector<Line> curve_panel(const TargetSnapshot& target, const History& histo
     const auto& points = curve->points();
     CurveLook look{.width = width > 1 ? width - 1 : 0, .height = rows, .last = "now", .marks = curve->deaths()};
     look.first = human_duration(Seconds{points.back().time - points.front().time}) + " ago";
-    // Another limit counts memory of others, too, so it cannot be compared with the curve.
+    // Only a limit of the target itself can be compared with the curve, because other limits also count memory of other
+    // cgroups.
     if (const auto& limit = target.memory.effective; limit && limit->owner == "own") look.limit = limit->limit;
     std::vector<Line> lines;
     for (const CurveRow& row : draw_curve(points, look)) {

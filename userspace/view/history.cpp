@@ -79,7 +79,7 @@ void TargetCurve::add(double time, Bytes held) {
     if (points_.size() < kMost) return;
     std::vector<CurvePoint> fewer;
     fewer.reserve(kMost);
-    fewer.push_back(points_.front());  // the beginning stays
+    fewer.push_back(points_.front());  // the first point stays
     for (std::size_t i = 1; i + 4 < points_.size(); i += 4) {
         const auto four = points_.begin() + static_cast<std::ptrdiff_t>(i);
         const auto [low, high] = std::ranges::minmax_element(four, four + 4, {}, &CurvePoint::size);

@@ -33,7 +33,7 @@ class Recent {
     std::vector<Point> points_{};  // oldest first, the last one is now
 };
 
-// A value for each tick, without gaps. The last value is that of tick `last_tick`.
+// A value for each tick, without gaps. The last value belongs to tick `last_tick`.
 struct Series {
     std::vector<std::uint64_t> values{};
     std::uint64_t last_tick = 0;
@@ -44,8 +44,8 @@ struct Series {
 // at least 5 % of the level, so that a flat line with noise is drawn flat, in the middle.
 std::string sparkline(const Series& series, std::size_t width);
 
-// What a target holds over the whole time that is known, with the times of deaths. Bounded: when there are too many
-// points, the lowest and the highest of every four stay.
+// The judged memory of a target over the whole known time, with the times of deaths. Bounded: if there are too many
+// points, only the lowest and the highest of every four points stay.
 class TargetCurve {
   public:
     static constexpr std::size_t kMost = 1024;
@@ -72,11 +72,12 @@ class History {
     static constexpr std::size_t kProcesses = 4096;
 
     History() = default;
-    // Of a replay that has jumped: the targets are watched since this time, although earlier ticks are not added.
+    // For a replay that has jumped. `since`: the time from which the targets were watched, although earlier ticks are
+    // not added.
     explicit History(double since) : since_(since) {}
 
     void add(const Snapshot& snapshot);
-    // What is known of a target before the first tick that is added.
+    // Sets the curve of a target before the first tick that is added.
     void begin_curve(const std::string& target, TargetCurve curve) { earlier_[target] = std::move(curve); }
 
     Rates rates(const std::string& target, const RoleKey& role) const;
@@ -91,7 +92,7 @@ class History {
         Recent recent{};
     };
     struct TargetTrack {
-        double first = 0;  // time
+        double first = 0;  // time of the first tick
         double last = 0;
         std::uint64_t tick = 0;
         std::map<RoleKey, RoleTrack> roles{};
@@ -99,7 +100,7 @@ class History {
     };
     struct ProcessTrack {
         Recent recent{};
-        std::uint64_t seen = 0;  // round_
+        std::uint64_t seen = 0;  // value of round_ at the last tick that had the process
     };
 
     static void add_target(TargetTrack& track, double time, const TargetSnapshot& target);

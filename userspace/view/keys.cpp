@@ -23,7 +23,7 @@ const Row* selected(const State& state, const Tree& tree) {
     return state.selected_index < tree.rows.size() ? &tree.rows[state.selected_index] : nullptr;
 }
 
-// Folding a role from one of its processes leaves the selection on the role.
+// If a process is selected, folding its role moves the selection to the role.
 void fold(State& state, const Tree& tree, bool folded) {
     const Row* row = selected(state, tree);
     if (!row) return;
@@ -81,7 +81,8 @@ Reaction read_help(State& state, const Key& key) {
     return Reaction::redraw;
 }
 
-// The growth panel has no selection, so movement keys scroll it. Scrolling too far is corrected when it is drawn.
+// The growth panel has no selection, so movement keys scroll it. The drawing code corrects a scroll position that is
+// too large.
 Reaction scroll_growth(State& state, const Key& key, std::size_t page) {
     const bool up = key.code == Code::up || key.text == "k";
     const bool down = key.code == Code::down || key.text == "j";
@@ -168,7 +169,8 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
     return Reaction::redraw;
 }
 
-// Space and the arrows fold roles in the live view, where there is no time to move in. Enter still folds in a replay.
+// In a replay, space pauses and the arrow keys move in time. In the live view these keys fold roles. Enter folds in
+// both.
 std::optional<ReplayCommand> replay_command(const Key& key) {
     static constexpr std::pair<std::string_view, ReplayCommand> kLetters[] = {
         {" ", ReplayCommand::pause},      {"<", ReplayCommand::far_back},     {">", ReplayCommand::far_forward},

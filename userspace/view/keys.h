@@ -31,7 +31,7 @@ struct Key {
 
 enum class Reaction { none, redraw, repaint, suspend, quit };
 
-// Applies a key to the state. `scene` is what is on the screen now.
+// Applies a key to the state. `scene`: the current content of the screen.
 Reaction press(State& state, const Key& key, const Snapshot& snapshot, const Scene& scene);
 
 }  // namespace memscope::view

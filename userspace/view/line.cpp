@@ -41,7 +41,8 @@ Line spread(Line head, const Line& tail, std::size_t width) {
 }
 
 void add_bar(Line& line, std::size_t width, const std::vector<BarSpan>& parts) {
-    // Draws one letter for each part, so that bar() does the rounding. Then each run of a letter becomes a span.
+    // Draws the bar with one letter for each part, so that bar() does the rounding. Then each run of one letter becomes
+    // a span.
     std::vector<BarPart> letters;
     static constexpr std::string_view kLetters = "abcdefgh";
     for (std::size_t i = 0; i < parts.size() && i < kLetters.size(); ++i)

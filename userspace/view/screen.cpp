@@ -37,7 +37,7 @@ struct Layout {
     std::size_t footer = 0;
 };
 
-// What there is to show.
+// What the layout depends on: numbers of items, or of rows.
 struct Content {
     std::size_t targets = 0;
     std::size_t gpus = 0;
@@ -108,7 +108,8 @@ class Painter {
                                          .replay = state_.timeline.has_value()});
         if (target) {
             verdict_ = verdict_panel(*target, look_.width, layout_.verdict);
-            // A short form leaves rows over. Two are kept when empty, so that the lines below do not move.
+            // A short form of the verdict needs fewer rows. Two rows are kept when empty, so that the lines below do
+            // not move.
             const std::size_t used = std::min(layout_.verdict, std::max<std::size_t>(verdict_.size(), 2));
             layout_.page += layout_.verdict - used;
             layout_.verdict = used;
@@ -171,14 +172,14 @@ class Painter {
             paint_growth();
     }
 
-    // What replaces the table and its header.
+    // The panel that replaces the table and its header.
     std::vector<Line> lower_panel(const TargetSnapshot& target) const {
         return state_.growth == GrowthPanel::holders
                    ? holders_panel(target, snapshot_.time, look_.width)
                    : growth_panel(growth_, state_.growth, snapshot_.time, look_.width, layout_.header + layout_.page);
     }
 
-    // Rows that the table or the panel does not need show the curve.
+    // Shows the curve in the rows that the table or the panel does not need.
     void give_rest_to_curve(const TargetSnapshot& target) {
         constexpr std::size_t kLeast = 7;
         const std::size_t needed = state_.growth == GrowthPanel::off

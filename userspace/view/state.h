@@ -16,7 +16,8 @@ std::string_view name_of(Sort sort);
 
 // The panel that replaces the tree.
 enum class GrowthPanel { off, resident, mapped, tensors_host, holders };
-// The beginning of the growth that it shows. `warmup` is the beginning of watching if no warm-up has ended.
+// The time from which on the panel shows growth. `warmup`: the end of the warm-up, or the beginning of watching if no
+// warm-up has ended.
 enum class GrowthSince { warmup, minutes, start };
 
 // Identifies a row of the tree by its content, so that the selection stays on it when rows move.
@@ -40,14 +41,14 @@ struct UnseenDeath {
     std::size_t others = 0;  // number of other processes that died at the same time
 };
 
-// Copy-on-write un-sharing of a target. It stays after it has ended, until the user confirms it.
+// Copy-on-write un-sharing of a target. It is shown until the user confirms it, even if it has ended.
 struct UnseenUnsharing {
     std::string text{};
     bool confirmed = false;
 };
 
-// Everything that keys change. Where it refers to a snapshot, `settle_target` and `settle_rows` correct it for the
-// next.
+// Everything that keys can change. `settle_target` and `settle_rows` adapt the members that refer to a snapshot to the
+// next snapshot.
 struct State {
     std::string target{};  // by name; empty before the first tick
     std::size_t target_index = 0;
@@ -58,7 +59,7 @@ struct State {
 
     Sort sort = Sort::size;
     bool by_rank = true;
-    std::map<RoleKey, bool> folded{};  // a role that is not in it is unfolded
+    std::map<RoleKey, bool> folded{};  // a role without an entry is unfolded
 
     std::string filter{};
     bool typing = false;                       // keys go into the filter
@@ -75,16 +76,16 @@ struct State {
     // more.
     std::vector<UnseenDeath> deaths{};
     std::map<std::string, UnseenUnsharing> unsharing{};  // by target
-    bool has_unsharing() const;                          // that is not confirmed, of the selected target
+    bool has_unsharing() const;                          // of the selected target, not confirmed yet
 
     // Only in a replay.
     std::optional<Timeline> timeline{};
-    std::vector<ReplayCommand> commands{};  // of keys that were pressed, oldest first
+    std::vector<ReplayCommand> commands{};  // of pressed keys, oldest first
 };
 
 // The selected target. If it is gone, its neighbour is selected. Null if there is no target.
 const TargetSnapshot* settle_target(State& state, const Snapshot& snapshot);
-void select_target(State& state, const Snapshot& snapshot, std::ptrdiff_t step);  // around the end
+void select_target(State& state, const Snapshot& snapshot, std::ptrdiff_t step);  // wraps around at the end of the list
 
 GrowthRequest growth_request(const State& state);
 
@@ -95,7 +96,7 @@ void drop_old_notes(State& state, double now);
 // Adds the deaths of this tick without teardown. Only the newest 20 are kept. The same tick may be passed twice.
 void add_deaths(State& state, const Snapshot& snapshot);
 
-// Takes what the targets say about un-sharing now. A target that is gone is forgotten.
+// Stores the explanations of un-sharing of this tick. Forgets targets that do not exist any more.
 void add_unsharing(State& state, const Snapshot& snapshot);
 void confirm_seen(State& state);  // deaths, and un-sharing of all targets
 

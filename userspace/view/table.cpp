@@ -17,7 +17,7 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    // in the order they are drawn
+    // in drawing order
     {{Cell::pid, "PID", 8}, 3},       {{Cell::threads, "THR", 4}, 12},  {{Cell::own, "OWN", 5}, 1},
     {{Cell::inherited, "COW", 5}, 5}, {{Cell::file, "FILE", 5}, 7},     {{Cell::shmem, "SHMEM", 5}, 8},
     {{Cell::rss, "RSS", 5}, 4},       {{Cell::gpu, "GPU", 5}, 2},       {{Cell::growth, "OWN/s", 6}, 2},
@@ -111,7 +111,7 @@ Text process_cell(Cell cell, const Process& process, const Rates& rates, const T
     return {};
 }
 
-// How many there are and, where there is room, how many have ended.
+// Number of processes and, if there is room, number of ended processes: "×8 -16".
 std::string counts(const Group& group, std::size_t width) {
     std::string living = fmt::format("×{}", group.totals.processes);
     if (group.counters.exits == 0) return living;
@@ -176,7 +176,7 @@ Sort sort_of(Cell cell) {
         case Cell::own:
             return Sort::size;
         default:
-            return Sort::name;  // the sort order of the first column, which no cell has
+            return Sort::name;  // Sort::name belongs to the first column, which has no Cell
     }
 }
 

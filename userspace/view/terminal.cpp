@@ -65,7 +65,7 @@ Rescue::~Rescue() {
 
 namespace {
 
-constexpr std::size_t kPolledBytes = 256;  // about what a terminal accepts at once when poll() reports it as writable
+constexpr std::size_t kPolledBytes = 256;  // a terminal accepts about this much when poll() reports it as writable
 
 bool writable(int fd, int timeout_ms) {
     pollfd terminal{.fd = fd, .events = POLLOUT, .revents = 0};
@@ -78,7 +78,7 @@ Result<TtyWriter> TtyWriter::open(int fd) {
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
     Fd own(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
     if (own) return TtyWriter(std::move(own), true);
-    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));  // a terminal of another user, which we may write to but not open
+    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));  // a terminal of another user: we may write to it, but not open it
     if (!copy) return system_error(errno, "write to the terminal");
     return TtyWriter(std::move(copy), false);
 }
@@ -158,7 +158,7 @@ class CursesTerminal : public Terminal {
     }
 
     void draw(const std::vector<Line>& lines) override {
-        if (!writer_.idle()) return;  // the previous picture is not written yet: the next tick draws again
+        if (!writer_.idle()) return;  // the previous frame is not written yet; the next tick draws again
         const Look now = look();
         curses_->resize(now.width, now.height);
         writer_.write(curses_->draw(lines));
@@ -175,7 +175,7 @@ class CursesTerminal : public Terminal {
 
     void suspend() override {
         leave();
-        ::raise(SIGTSTP);  // raise() signals this thread, so it stops here and not some lines later
+        ::raise(SIGTSTP);  // signals this thread, so the thread stops here
         set_modes();
         curses_->repaint();
     }

@@ -13,7 +13,8 @@
 
 namespace memscope::view {
 
-// While it exists, the terminal is restored if the program crashes, aborts or calls exit(). Only one at a time.
+// While a Rescue exists, the terminal is restored if the program crashes, aborts or calls exit(). There can be only one
+// at a time.
 class Rescue {
   public:
     Rescue(int fd, const termios& modes, const std::string& farewell);  // the caller keeps ownership of the fd
@@ -29,7 +30,7 @@ class TtyWriter {
     static Result<TtyWriter> open(int fd);
 
     bool idle();                           // tries to write pending bytes; true if none are left
-    void write(const std::string& bytes);  // keeps what cannot be written at once and writes it first next time
+    void write(const std::string& bytes);  // keeps bytes that cannot be written now, and writes them first later
     void finish(int patience_ms);          // waits at most this long to write pending bytes
     bool hung_up() const { return hung_up_; }
 
@@ -46,7 +47,8 @@ class TtyWriter {
 // The terminal while the view uses it. The destructor or a crash restores its previous state.
 class Terminal {
   public:
-    // Error: no terminal, a dumb or unknown terminal, memscope runs in its background, or no UTF-8.
+    // Error: not a terminal, a dumb or unknown terminal, memscope runs in the background of the terminal, or there is
+    // no UTF-8 locale.
     static Result<std::unique_ptr<Terminal>> open(int in, int out);
     virtual ~Terminal() = default;
 

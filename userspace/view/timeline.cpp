@@ -14,7 +14,7 @@ struct MarkedCell {
     Style style = Style::dim;
 };
 
-// A mark must not hide a worse one in the same cell.
+// The most important mark of a cell is drawn.
 int importance(Style style) {
     switch (style) {
         case Style::bad:

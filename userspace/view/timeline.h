@@ -7,7 +7,7 @@
 
 namespace memscope::view {
 
-// The time line of a replay: the moment that is shown, the speed, and when something happened.
+// The time line of a replay: the moment that is shown, the speed, and marks for events.
 struct Timeline {
     struct Mark {
         Seconds at{};  // since the recording began
@@ -21,7 +21,7 @@ struct Timeline {
     std::vector<Mark> marks{};
 };
 
-// What a key asks of a replay.
+// The command of a key in a replay.
 enum class ReplayCommand {
     pause,
     back,  // 10 s

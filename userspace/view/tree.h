@@ -41,7 +41,7 @@ void select_row(State& state, const Tree& tree, std::size_t index);
 
 bool is_folded(const State& state, const RoleKey& key);
 void set_folded(State& state, const RoleKey& key, bool folded);
-// Folds a role when it first has many processes. After that the user decides.
+// Folds a role when it has many processes for the first time. After that only the user folds or unfolds it.
 void fold_large_roles(State& state, const TargetSnapshot& target);
 
 }  // namespace memscope::view

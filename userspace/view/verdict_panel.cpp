@@ -13,7 +13,8 @@ struct Sentence {
     Style style = Style::plain;
 };
 
-// Whole sentences: one ends with a full stop and a space. A full stop inside a word ("train.py") ends nothing.
+// Splits a text into sentences. A sentence ends with a full stop and a space, so a full stop inside a word ("train.py")
+// does not end it.
 std::vector<std::string> sentences_of(std::string_view text) {
     std::vector<std::string> sentences;
     while (!text.empty()) {
@@ -32,7 +33,7 @@ std::vector<Line> rows_of(const std::string& text, Style style, std::size_t widt
     return lines;
 }
 
-// As many sentences as fit, each of them whole.
+// As many whole sentences as fit. `all` becomes false if a sentence is left out.
 std::vector<Line> fitted(const std::vector<Sentence>& sentences, std::size_t width, std::size_t rows, bool& all) {
     std::vector<Line> done;  // paragraphs that are complete
     std::vector<Line> current;
@@ -62,7 +63,7 @@ std::string holder_of(const ScopeVerdict& verdict) {
     return end == std::string::npos ? std::string() : printable(verdict.holders.substr(0, end));
 }
 
-// What matters most, for a screen that has no room for the explanation. Short sentences, the most important first.
+// A short form of a leak, for a screen that has no room for the explanation. Short sentences, the most important first.
 std::vector<Sentence> short_form(const ScopeVerdict& verdict) {
     const Judgement& judged = verdict.judgement;
     if (judged.verdict != Verdict::leaking) return {};
@@ -75,7 +76,8 @@ std::vector<Sentence> short_form(const ScopeVerdict& verdict) {
         what += fmt::format(" in {} (pid {})", who, verdict.grower->pid);
     }
     short_sentences.push_back({what + "."});
-    // Not the line that touched memory first, because it need not be the owner.
+    // Names the line that keeps the memory, not the line that touched it first, because that line need not be the
+    // owner.
     if (verdict.lines && verdict.lines->keeps)
         short_sentences.push_back({printable(verdict.lines->most) + " keeps it."});
     if (const std::string holder = holder_of(verdict); !holder.empty())

@@ -87,7 +87,7 @@ View::Wish View::on_input() {
 
 void View::note(const std::string& line) { new_notes_.push_back(line); }
 
-// At most once per tick and target, because growth is computed again each time.
+// Calls the source at most once per tick and target, because it computes the growth again at each call.
 void View::ask_for_growth() {
     const bool shown = state_.growth != view::GrowthPanel::off && state_.growth != view::GrowthPanel::holders;
     if (!shown) growth_.reset();

@@ -5,10 +5,10 @@
 
 namespace memscope {
 
-// The time, as the collector passes it to code that reads no clock itself (see CONTRIBUTING.md).
+// The current time. The collector passes it to code that must not read a clock itself (see CONTRIBUTING.md).
 struct Now {
     double unix_seconds = 0;
-    std::uint64_t boot_ns = 0;  // the clock of processes' start times and of events
+    std::uint64_t boot_ns = 0;  // boot clock, as in start times of processes and in events
 
     // A time on the boot clock, as seconds since 1970.
     double to_unix(std::uint64_t at_boot_ns) const {

@@ -52,7 +52,7 @@ class SelfReader {
     std::uint64_t all_read_ns_ = 0;  // boot clock: when the slow values were read
 };
 
-// Reads the kernel, the cgroups and the processes, and feeds WatchState with what it has read: one Snapshot per tick.
+// Reads the kernel, the cgroups and the processes, and passes the readings to WatchState. Makes one Snapshot per tick.
 class Collector {
   public:
     static Result<Collector> start(const SysRoot& root, const WatchOptions& options);
@@ -62,19 +62,20 @@ class Collector {
     int events_fd() const { return events_.fd(); }
     void take_events();  // when events_fd() is readable
     Result<Snapshot> tick();
-    // False for ever once the process that starts helper processes was killed.
+    // False if the process that starts helper processes was killed. It cannot be started again.
     bool has_helpers() const { return reads_->can_start(); }
-    // Rises when the helper that loads symbols has answered.
+    // Number of answers of the helper that loads symbols.
     std::uint64_t symbol_answers() const { return reads_->slow.answers(); }
-    bool has_news() const { return state_.has_news(); }  // a tick should come before its regular time
+    bool has_news() const { return state_.has_news(); }  // a death should be shown before the next regular tick
     bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
     // Since the last call: libraries that could not be followed, processes that block their readers, heap censuses that
     // needed too much memory, targets whose /dev/shm could not be found.
     std::vector<Error> take_refusals();
-    // Null if growth is not recorded. It lives as long as the collector and may be asked from any thread.
+    // Null if growth is not recorded. The recorder lives as long as the collector. Any thread may call
+    // GrowthRecorder::report().
     GrowthRecorder* growth() { return growth_.get(); }
-    // It lives as long as the collector and may be asked from any thread.
+    // The recorder lives as long as the collector. Any thread may call HeapRecorder::take().
     HeapRecorder& heap() { return *heap_; }
     const CudaWatch& cuda() const { return *cuda_; }
     // Names of targets that exist, but are not in the last snapshot because their memory could not be read.

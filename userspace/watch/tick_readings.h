@@ -10,8 +10,8 @@
 #include "watch/clock.h"
 #include "watch/sharing/target_sharing.h"
 
-// What the stages of a tick hand to one another: plain values, without file descriptors. WatchState has the stages that
-// use them.
+// The data that the stages of a tick pass to each other: plain values, without file descriptors. WatchState contains
+// the stages.
 namespace memscope {
 
 // All processes of all targets at one moment, as the kernel's task iterator lists them.
@@ -20,7 +20,7 @@ struct TaskList {
     std::span<const ScannedTask> tasks{};
 };
 
-// Of the whole machine.
+// Readings of the whole machine.
 struct MachineReadings {
     Now now{};
     HostMemory host{};
@@ -29,13 +29,13 @@ struct MachineReadings {
     bool counts_stalls = false;  // the kernel has hooks for reclaim
 };
 
-// Of one target.
+// Readings of one target.
 struct TargetReadings {
     std::vector<Process> processes{};     // by pid, with roles; from the process table
     std::optional<MemoryState> memory{};  // none: it could not be read, and the target is not shown in this tick
     std::optional<ShmUsage> shm{};
-    std::optional<TargetGpu> gpu{};         // of the GPU driver and of the calls of its processes, without failed calls
-    std::optional<ReclaimStalls> stalls{};  // what the kernel has counted for this target, and for none inside it
+    std::optional<TargetGpu> gpu{};                  // from the GPU driver and from CUDA calls; without failed calls
+    std::optional<ReclaimStalls> stalls{};           // counted by the kernel for this target, without targets inside it
     std::optional<std::vector<LineGrowth>> lines{};  // none: not looked up in this tick
 };
 using ReadingsByTarget = std::map<CgroupId, TargetReadings>;

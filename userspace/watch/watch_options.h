@@ -12,16 +12,16 @@
 
 namespace memscope {
 
-// What to watch and how, as the command line and the config file say it.
+// The settings of the command line and of the config file: what to watch, and how.
 struct WatchOptions {
     std::vector<std::string> cgroups{};  // names, paths, units, globs: as typed
     std::optional<pid_t> pid{};          // instead of cgroups: a process and its descendants
     std::vector<std::string> command{};  // or a command to run, with its memory limit and its user
     std::optional<Bytes> memory_max{};
     std::optional<std::string> user{};
-    std::optional<std::string> job_output{};  // file for the standard output of the command
-    std::optional<std::string> own_cgroup{};  // or a cgroup that memscope made, shown as:
-    TargetInfo shown{};
+    std::optional<std::string> job_output{};    // file for the standard output of the command
+    std::optional<std::string> own_cgroup{};    // or a cgroup that memscope made
+    TargetInfo shown{};                         // name and kind that the output shows for own_cgroup
     bool maps = true;                           // count mapped bytes
     bool growth = true;                         // attribute growth to call stacks
     bool python = true;                         // and to Python lines
@@ -42,7 +42,7 @@ struct WatchOptions {
     Seconds interval{1};
     std::optional<Seconds> duration{};
     std::optional<std::string> listen = "127.0.0.1:9750";  // none: no HTTP
-    bool listen_chosen = false;                            // by the user: watching without this address is an error
+    bool listen_chosen = false;                            // by the user: an error if this address cannot be used
     bool http_status = false;
     std::vector<std::string> http_hosts{};  // additional host names that clients may use, from parse_host_name
     bool json = false;

@@ -56,7 +56,7 @@ ReadingsByTarget WatchState::count_processes(const Now& now) {
     ReadingsByTarget readings;
     for (const auto& [id, target] : targets_.all()) readings[id].processes.reserve(target.process_count + 16);
     CgroupId innermost = kNoCgroup;
-    std::vector<TargetReadings*> around;  // `innermost`: processes side by side are mostly in one target
+    std::vector<TargetReadings*> around;  // the targets around `innermost`; neighbours are mostly in the same target
     // One pass for counting and listing, because walking over all processes costs as much as the work on them.
     for (auto& [pid, process] : processes_.living()) {
         if (process.has_news()) {

@@ -13,7 +13,7 @@ constexpr Columns::Cell kNoCell{kNone, kNone, kNone};
 
 bool has_value(const Columns::Cell& cell) { return !std::isnan(cell.low); }
 
-// The mean of cells with their weights. Ranges have no weight: their middle counts only where there is no tick.
+// The weighted mean of cells. Ranges have no weight: the middle of a range counts only if there is no tick.
 class Mean {
   public:
     void add(double mean, std::uint32_t weight) {
@@ -72,7 +72,7 @@ void Columns::add(double time, std::span<const Value> values) {
 
 void Columns::add_ranges(std::size_t series, double began, const std::vector<RecordedBin>& ranges, Seconds width) {
     sort_rows();
-    const std::size_t ticks = times_.size();  // rows that are added below are behind them
+    const std::size_t ticks = times_.size();  // rows that are added below come after these
     for (const RecordedBin& range : ranges) {
         const double from = began + range.at.count(), to = from + width.count();
         const auto low = static_cast<double>(range.low.n), high = static_cast<double>(range.high.n);
@@ -186,7 +186,7 @@ class Thinning {
     double to_;
     double bin_;
     std::vector<bool> filled_;
-    std::vector<std::pair<SeriesName, std::vector<Columns::Cell>>> curves_{};  // all bins, also empty ones
+    std::vector<std::pair<SeriesName, std::vector<Columns::Cell>>> curves_{};  // cells of all bins, also of empty ones
 };
 
 Thinned thin(std::span<const Columns* const> all, double from, double to, std::size_t width) {

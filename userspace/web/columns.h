@@ -40,10 +40,10 @@ class Columns {
 
     // The number of a series, which is added if it is new. `nullopt`: there are too many.
     std::optional<std::size_t> find_or_add(const SeriesName& name);
-    // A tick.
+    // Adds a row for a tick.
     void add(double time, std::span<const Value> values);
-    // Ranges of time of which only the lowest and the highest value are known. Ranges that add nothing to the ticks in
-    // them are left out. `began`: added to their times.
+    // Adds ranges of time of which only the lowest and the highest value are known. Leaves out ranges that add nothing
+    // to the ticks in them. `began`: added to the times of the ranges.
     void add_ranges(std::size_t series, double began, const std::vector<RecordedBin>& ranges, Seconds width);
 
     std::size_t rows() const { return times_.size(); }
@@ -57,7 +57,7 @@ class Columns {
 
     std::size_t most_cells_;
     std::vector<double> times_{};
-    std::vector<std::uint32_t> weights_{};  // number of ticks in the row; 0: a range
+    std::vector<std::uint32_t> weights_{};  // number of ticks in the row; 0: the row is a range
     std::vector<SeriesName> names_{};
     std::map<std::string, std::size_t> numbers_{};  // by id
     std::vector<std::vector<Cell>> cells_{};        // by series; a missing row at the end has no value

@@ -43,7 +43,7 @@ class Row {
     std::vector<Columns::Value> values_{};
 };
 
-// What the calls of the target's processes have reserved on a device, and what is in their tensors.
+// The memory that the processes of the target have reserved on a device, and the memory in their tensors.
 GpuUse use_of(const std::optional<TargetGpu>& gpu, const GpuId& id) {
     GpuUse sum;
     if (!gpu) return sum;
@@ -70,7 +70,8 @@ Figures::Gpu gpu_figures(const GpuLine& line, const GpuDevice& device, const std
     return gpu;
 }
 
-// False: the driver does not report the memory of the target's processes. Bins then have what they have reserved.
+// False: the driver does not report the memory of the target's processes. The bins of a recording then contain the
+// memory that these processes have reserved.
 bool knows_target(const Figures::Gpu& gpu) {
     return std::ranges::any_of(gpu.sizes, [](const auto& size) { return std::string_view(size.first) == "target"; });
 }

@@ -15,8 +15,10 @@ struct Figures {
         std::string number{};  // "0"; of a MIG device "0.1"
         std::string name{};    // "GPU 0 (NVIDIA H100)"
         GpuId id{};
-        // Memory in use, of the device, of the target by the driver, reserved by its calls, in its tensors, of others.
-        std::vector<std::pair<const char*, Bytes>> sizes{};  // by the last part of the id of the series; known ones
+        // The known sizes, by the last part of the id of their series: "used" and "total" of the device; "target":
+        // memory of the target, as the driver reports it; "reserved": memory that CUDA calls of the target have
+        // reserved; "tensors" of the target; "others": memory of other processes.
+        std::vector<std::pair<const char*, Bytes>> sizes{};
     };
     double time = 0;  // seconds since 1970
     Bytes held{};     // judged memory
@@ -32,8 +34,8 @@ Figures figures_of(const Snapshot& snapshot, const TargetSnapshot& target);
 
 std::vector<std::pair<const char*, Bytes>> by_kind(const MemoryByKind& kinds);  // "anon", ...
 
-// The curves of a run. The judged memory is known for each recorded tick at once; the other figures need the tick
-// itself, which takes longer to read. Hence there are two tables.
+// The curves of a run. There are two tables, because the judged memory of all recorded ticks can be read at once, and
+// the other figures need the ticks themselves, which take longer to read.
 class RunCurves {
   public:
     void add_sample(double time, Bytes held, Bytes usage, std::uint64_t processes);
@@ -53,7 +55,7 @@ class RunCurves {
 
     Columns samples_{kMostCells};
     Columns rest_{kMostCells};
-    std::map<GpuId, Figures::Gpu> gpus_{};  // the last one of each id
+    std::map<GpuId, Figures::Gpu> gpus_{};  // the latest figures of each GPU
 };
 
 }  // namespace memscope::web

@@ -16,7 +16,7 @@
 namespace memscope::web {
 namespace {
 
-// Together with the page below 5 MB.
+// Together with the page less than 5 MB.
 constexpr std::size_t kMostRunBytes = 400'000;
 constexpr std::size_t kMostCurveBytes = 1'600'000;
 constexpr std::size_t kMostTickBytes = 1'600'000;
@@ -38,7 +38,7 @@ constexpr std::size_t kMostCloseUps = 6;
 class BoundedList {
   public:
     explicit BoundedList(std::size_t most) : most_(most) {}
-    // False: it has no room any more.
+    // False: the list has no room for it.
     bool add(std::string_view plain) {
         const std::string json = escaped_for_html(plain);
         if (text_.size() + json.size() > most_) return false;
@@ -70,14 +70,15 @@ Result<RunState> read_whole_run(const RecordedRun& recorded, const HtmlReportOpt
     return run;
 }
 
-// Deaths first: then what the last processes did, then verdicts and precursors.
+// The most important moments first: the end, the beginning and the peak of the run; then deaths, each with the tick
+// before it; then verdicts, precursors and actions.
 std::vector<double> important_moments(const RunState& run) {
     std::vector<double> moments{run.last, run.began, run.summary.peak_time};
     for (const Death& death : run.summary.deaths) moments.push_back(death.time);
     for (const RecordedEvent& event : run.events)
         if (event.kind == "death") {
             moments.push_back(event.time);
-            // The tick at which the process was still alive.
+            // A tick at which the process was still alive.
             moments.push_back(event.time - run.interval.value_or(1));
         }
     for (const RecordedEvent& event : run.events)
@@ -90,7 +91,7 @@ std::string curves_of(const RunState& run) {
     BoundedList list(kMostCurveBytes);
     for (std::size_t bins = kBins; bins >= kLeastBins; bins /= 2)
         if (list.add(curves_json(run, run.began, run.last, bins))) break;
-    // More detail where something happened, unless the whole run is as fine already.
+    // Adds more detail around deaths and the peak, unless the curves of the whole run have this resolution already.
     if ((run.last - run.began) / kBins < 2 * kCloseUp / kCloseUpBins) return list.text();
     std::vector<double> at;
     at.reserve(run.summary.deaths.size() + 2);
@@ -103,7 +104,7 @@ std::string curves_of(const RunState& run) {
         if (done.size() >= kMostCloseUps || std::ranges::any_of(done, near)) continue;
         done.push_back(time);
         (void)list.add(curves_json(run, std::max(run.began, time - kCloseUp), std::min(run.last, time + kCloseUp),
-                                   kCloseUpBins));  // no room: the page has the whole run
+                                   kCloseUpBins));  // if there is no room, the page has only the whole run
     }
     return list.text();
 }
@@ -128,14 +129,14 @@ Result<std::string> ticks_of(const RecordedRun& recorded, const RunState& run, c
     return std::string("[]");
 }
 
-// Evenly chosen times with the last one, newest first, because the newest must fit.
+// Evenly chosen times, including the last one. Newest first, because the newest must fit.
 std::vector<double> newest_first(const std::vector<double>& times, std::size_t most) {
     std::vector<double> chosen = choose_moments(times, {std::numeric_limits<double>::infinity()}, most);
     std::ranges::reverse(chosen);
     return chosen;
 }
 
-// Escaped for HTML, in bounds: without the oldest events if there are too many.
+// The JSON of the run, escaped for HTML. If it is too large, the oldest events are left out.
 std::string bounded_run(RunState& run) {
     for (;;) {
         std::string json = escaped_for_html(run_json(run));
@@ -146,7 +147,7 @@ std::string bounded_run(RunState& run) {
     }
 }
 
-// `make` returns the JSON of a time. Sets `times` to those that are in the list.
+// `make` returns the JSON of a time. Sets `times` to the times that are in the list.
 template <class Make>
 Result<std::string> dated_list(std::vector<double>& times, std::size_t most, std::size_t bytes, std::string_view name,
                                Make make) {
@@ -239,7 +240,7 @@ std::string escaped_for_html(std::string_view json) {
 Result<std::string> assemble_html(const std::string& index, std::string script, std::string style,
                                   std::string_view data) {
     const Error broken = plain_error("the web page of this build cannot be put into one file", "build memscope again");
-    // A browser reads a line end as \n, so the hash must be of that.
+    // Removes \r, because a browser converts line ends to \n before it compares the hash.
     for (std::string* text : {&script, &style}) std::erase(*text, '\r');
     if (contains_any(script, {"</script", "<!--"}) || contains_any(style, {"</style", "<!--"})) return broken;
     const std::string policy = fmt::format(
@@ -250,7 +251,7 @@ Result<std::string> assemble_html(const std::string& index, std::string script, 
         fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n<style>{}</style>", policy, style);
     const std::string end = fmt::format(
         "<script type=\"application/json\" id=\"memscope-data\">{}</script>\n<script>{}</script>", data, script);
-    // The data comes last, so that nothing is searched in it.
+    // The data is inserted last, so that replace_once() does not search in it.
     if (!replace_once(html, "<link rel=\"stylesheet\" href=\"/page.css\">", head) ||
         !replace_once(html, "<script type=\"module\" src=\"/page.js\"></script>", end))
         return broken;

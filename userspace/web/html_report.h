@@ -14,8 +14,8 @@ struct HtmlReportOptions {
     bool with_commands = false;  // also the command lines of processes and of actions
 };
 
-// A recorded run as one HTML file that needs no network and no server. Less than 5 MB: the number of ticks and the
-// resolution of the curves follow from that.
+// A recorded run as one HTML file that needs no network and no server. The file has less than 5 MB. This limits the
+// number of ticks and the resolution of the curves.
 Result<std::string> html_report(const RecordedRun& recorded, const PageFiles& files, const HtmlReportOptions& options);
 
 // The parts, for tests.
@@ -24,8 +24,8 @@ std::string escaped_for_html(std::string_view json);
 // One HTML file from the files of the page and the data. An error if a file of the page cannot be put into it.
 Result<std::string> assemble_html(const std::string& index, std::string script, std::string style,
                                   std::string_view data);
-// Of sorted times: those that must be there as far as they exist (the last one at or before each), and others evenly in
-// between, at most `most`. The more important ones come first in `wanted`.
+// Chooses at most `most` of the sorted `times`: for each time of `wanted` the last time at or before it, and other
+// times evenly in between. `wanted` begins with the most important time.
 std::vector<double> choose_moments(const std::vector<double>& times, const std::vector<double>& wanted,
                                    std::size_t most);
 

@@ -17,28 +17,31 @@
 
 namespace memscope::web {
 
-// A request to the watcher of the target: a path with its query, and how long to wait for the answer.
+// Sends a request to the watcher of the target: a path with its query, and the timeout.
 using AskWatcher = std::function<Result<HttpResponse>(const std::string& path_and_query, Seconds patience)>;
 
-// An answer for the page: JSON, or a sentence that says why there is none.
+// An answer for the page: the data as JSON, or JSON with a sentence that says why there is no data.
 struct PageAnswer {
     int status = 200;
     std::string json{};
 };
 
-// The data of the page, from a recording or from a running watcher. Answers come from any thread. A thread of its own
-// reads the older ticks; with a watcher, another one asks it once per tick.
+// The data of the page, from a recording or from a running watcher. Any thread may call the functions that return a
+// PageAnswer. PageData has a thread that reads the older ticks. With a watcher it has another thread that polls the
+// watcher once per tick.
 class PageData {
   public:
     static constexpr std::size_t kMostLiveTicks = 120;  // in one answer
     static constexpr std::size_t kLeastBins = 16;
     static constexpr std::size_t kMostBins = 4000;
-    // Ticks of a watcher that are kept here, as bytes. Older ones come from its recording.
+    // Bytes of the encoded ticks of a watcher that are kept in memory. Older ticks are read from its recording.
     static constexpr std::size_t kMostKeptBytes = std::size_t{32} << 20U;
 
-    // Both read the outline of the recording and open all files. No thread runs before start().
+    // of_recording() and of_watcher() read the outline of the recording and open all files. No thread runs before
+    // start().
     static Result<std::unique_ptr<PageData>> of_recording(RecordedRun recorded);
-    // `recorded`: the recording that the watcher writes. `history`: a sentence if it has none that can be read.
+    // `recorded`: the recording that the watcher writes. `history`: a sentence that says why there is no such
+    // recording, else empty.
     static Result<std::unique_ptr<PageData>> of_watcher(AskWatcher ask, const std::string& target,
                                                         std::optional<RecordedRun> recorded, std::string history);
     ~PageData();
@@ -53,10 +56,10 @@ class PageData {
     PageAnswer heap(std::optional<double> at, bool take) const;
     PageAnswer live(double after) const;
 
-    // A tick that the watcher has answered, as bytes (record/record.h). Returns false if it is not newer than the last
-    // one. Called by the thread that asks; public for tests.
+    // Adds a tick that the watcher has sent, as bytes (record/record.h). Returns false if it is not newer than the last
+    // one. Called by the thread that polls the watcher. Public for tests.
     Result<bool> take_record(std::string record);
-    // Asks the watcher for its latest tick. An error if it does not answer or has no such target.
+    // Requests the latest tick of the watcher. An error if the watcher does not answer or does not have this target.
     Result<bool> poll();
 
   private:
@@ -80,7 +83,7 @@ class PageData {
 
     mutable std::mutex mutex_{};  // guards the members below
     RunState run_{};
-    std::deque<Figures> recent_{};  // of the watcher, oldest first
+    std::deque<Figures> recent_{};  // ticks of the watcher, oldest first
     std::deque<Kept> kept_{};
     std::size_t kept_bytes_ = 0;
     double growth_times_read_ = 0;  // time of the tick

@@ -21,7 +21,7 @@ std::span<const EmbeddedFile> embedded_files();
 // The files of the page: index.html, page.js, page.css, licences.txt.
 class PageFiles {
   public:
-    // Those in the program, or those of a directory. The directory is for work on the page itself.
+    // The files in the program, or the files of `directory`. The directory is for work on the page itself.
     static Result<PageFiles> load(const std::optional<fs::path>& directory);
 
     struct File {
@@ -36,9 +36,9 @@ class PageFiles {
     std::map<std::string, File> files_{};
 };
 
-// A directory with the files of the page, for work on the page itself.
+// Environment variable that names a directory with the files of the page, for work on the page itself.
 inline constexpr const char* kPageVariable = "MEMSCOPE_PAGE_DIR";
-// Those in the directory that the variable names, or those in the program.
+// The files in the directory that kPageVariable names, or the files in the program.
 Result<PageFiles> load_page_files();
 
 }  // namespace memscope::web

@@ -77,7 +77,7 @@ void write_times(JsonWriter& json, std::string_view name, const std::vector<doub
     });
 }
 
-// Curves have thousands of numbers, so they are written without the decimals that the sizes do not have.
+// Curves have thousands of numbers, so they are written without decimals that have no meaning, to save space.
 class NumberList {
   public:
     explicit NumberList(std::string& out) : out_(out) { out_ += '['; }
@@ -115,7 +115,7 @@ void write_cells(std::string& out, const char* name, const Thinned::Curve& curve
     for (const Columns::Cell& cell : curve.cells) list.add(cell.*member, format);
 }
 
-// What the page draws of each series. Leaving out the rest halves the answer.
+// Writes only the values that the page draws of each series. This halves the size of the answer.
 void write_curve(std::string& out, const Thinned::Curve& curve) {
     const std::string& id = curve.name.id;
     out += fmt::format("{{\"id\":{},\"label\":{},\"group\":\"{}\"", json_text(id), json_text(curve.name.label),

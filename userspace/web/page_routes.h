@@ -6,7 +6,7 @@
 
 namespace memscope::web {
 
-// The page and its data, for browsers with a session. All three must outlive the handler.
+// The page and its data, for browsers with a session. All three arguments must outlive the handler.
 HttpHandler make_page_routes(const PageFiles& files, const PageData& data, Session& session);
 
 }  // namespace memscope::web

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostHeaps = 16;
 constexpr std::size_t kMostElements = 1 << 20;  // of a list in an untrusted record
 
-// A recording can be forged. Its numbers become numbers that can be summed and shown.
+// Limits the numbers of a snapshot to values that can be summed and shown, because a recording can be forged.
 Status make_safe(Snapshot& snapshot) {
     DeathReport around{.then = std::move(snapshot)};
     auto limited = limit_untrusted(around, kMostElements);
@@ -140,7 +140,7 @@ Result<std::optional<Growth>> RecordedRun::growth(double time) const {
     return std::move(around.growth);
 }
 
-// Of each process the last census and the one before it, largest process first.
+// The last census of each process and the census before it. Largest process first.
 Result<std::vector<ProcessHeap>> RecordedRun::heap(double time) const {
     const std::lock_guard lock(*mutex_);
     const auto index = single_->census_index(target_);
@@ -164,7 +164,7 @@ Result<std::vector<ProcessHeap>> RecordedRun::heap(double time) const {
         if (before) {
             auto earlier = single_->census(target_, before->id);
             if (!earlier) return earlier.error();
-            // The pid can have been that of another process.
+            // Another process can have had the pid before.
             if (earlier->census.process == heap.census.process) heap.earlier = with_objects(*std::move(earlier));
         }
         heaps.push_back(std::move(heap));

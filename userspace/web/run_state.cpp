@@ -24,7 +24,7 @@ void PageSummary::take_tick(const Snapshot& snapshot, const TargetSnapshot& targ
         else
             ++more_deaths;
     }
-    // After the exit of its processes the series of a job begins anew, but the page is about the job.
+    // After the exit of all processes the series begins again, but the page is about the job that has ended.
     if (target.processes.empty() && judgement) return;
     if (target.memory.effective) {
         limit = target.memory.effective->limit;
@@ -32,7 +32,7 @@ void PageSummary::take_tick(const Snapshot& snapshot, const TargetSnapshot& targ
     }
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict) return;
-    // Nor can the processes be judged that a death left over, or that have just begun after it.
+    // After a death the remaining or new processes cannot be judged yet, so the earlier judgement stays.
     if (judgement && !deaths.empty() && verdict->judgement.verdict == Verdict::insufficient) return;
     judgement = verdict->judgement;
     sentence = verdict->explanation;
@@ -63,7 +63,7 @@ void RunState::add_event(RecordedEvent event) {
     event.text.resize(std::min(event.text.size(), kMostEventBytes));
     events.push_back(std::move(event));
     if (events.size() <= kMostEvents) return;
-    // Rarely, because it moves all of them.
+    // Removes a tenth at once, because each removal moves all other events.
     const std::size_t extra = events.size() - kMostEvents * 9 / 10;
     events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(extra));
     events_left_out += extra;
@@ -84,7 +84,8 @@ std::vector<Phase> phases_of(const RunState& run) {
         else if (judgement->verdict == Verdict::warming_up)
             add("warmup", began, run.last);
     }
-    // Earlier leaks, from one change of the verdict to the next. The last one began before its verdict.
+    // Earlier leaks: from the change of the verdict to `leaking` up to its next change. The last leak began before its
+    // verdict.
     std::optional<double> leaking;
     for (const RecordedEvent& event : run.events) {
         if (event.kind != "verdict") continue;

@@ -10,7 +10,7 @@
 
 namespace memscope::web {
 
-// What the top of the page says about a run.
+// The facts about a run at the top of the page.
 struct PageSummary {
     static constexpr std::size_t kMostDeaths = 100;
 
@@ -23,7 +23,7 @@ struct PageSummary {
     std::optional<Bytes> limit{};
     std::string limit_owner{};
     std::vector<std::string> advice{};
-    std::vector<Death> deaths{};  // those that are no teardown, oldest first
+    std::vector<Death> deaths{};  // without teardown, oldest first
     std::uint64_t more_deaths = 0;
 
     void take_peak(double time, Bytes held);
@@ -32,15 +32,15 @@ struct PageSummary {
 };
 PageSummary summary_of(const RunSummary& run);
 
-// A span of time behind the curve.
+// A span of time that the page marks behind the curve.
 struct Phase {
     std::string kind{};  // "warmup", "leak"
     double from = 0;
     double to = 0;
 };
 
-// Everything that the page shows of a run, except single ticks, growth and heap censuses. Names in it come from watched
-// processes: any bytes.
+// Everything that the page shows of a run, except single ticks, growth and heap censuses. Names come from watched
+// processes, so they can contain any bytes.
 struct RunState {
     static constexpr std::size_t kMostEvents = 5000;
     static constexpr std::size_t kMostEventBytes = 4096;  // of its text; longer ones are cut

@@ -16,7 +16,8 @@ constexpr const char* kNoSession =
 
 HttpResponse refuse(const char* sentence) { return {.status = 403, .body = sentence}; }
 
-// A browser adds the header Origin to requests of scripts. Ours has the host by which the browser has reached us.
+// A browser adds the header Origin to requests of scripts. For our own page it contains the host by which the browser
+// has reached this server.
 bool is_own_origin(const HttpRequest& request) {
     if (request.origins.empty()) return true;
     if (request.origins.size() > 1 || request.hosts.size() != 1) return false;

@@ -12,18 +12,18 @@
 
 namespace memscope::web {
 
-// Who may read the page. Loopback is no access control, because every user of the machine can connect to it. So the
-// program prints a link with a random token. The token works once: the browser gets a cookie for it, and the link in
-// the history, in a log or in the list of processes is worthless from then on.
+// Decides which browsers may read the page. Loopback is no access control, because every user of the machine can
+// connect to it. So the program prints a link with a random token. The token works once: the browser gets a cookie for
+// it. After that, a copy of the link in the history, in a log or in the list of processes is worthless.
 class Session {
   public:
-    static constexpr std::size_t kMostBrowsers = 16;  // one more ends the oldest session
+    static constexpr std::size_t kMostBrowsers = 16;  // another browser ends the oldest session
 
     // `port`: browsers send cookies to all ports of a host, so the name of the cookie contains the port.
     // `redeemed` is called, from any thread, when a browser has used a token.
     explicit Session(std::uint16_t port, std::function<void()> redeemed = {});
 
-    // A token for another browser. The one before it does not work any more. From any thread.
+    // A token for another browser. The previous token does not work any more. From any thread.
     Result<std::string> new_token();
 
     // The answer to a request that must not reach the page: a token that is redeemed, a wrong token, no cookie, or a
@@ -43,7 +43,7 @@ class Session {
 
 // 128 random bits as 32 hexadecimal digits.
 Result<std::string> random_word();
-// In a time that does not depend on where the texts differ.
+// Compares in a time that does not depend on where the texts differ.
 bool equal_secrets(std::string_view a, std::string_view b);
 
 }  // namespace memscope::web

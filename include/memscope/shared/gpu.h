@@ -17,7 +17,8 @@
 #define MS_GPU_DEVICES 64 /* of one process; devices beyond count as MS_GPU_NO_DEVICE */
 #define MS_GPU_UUID_BYTES 16
 
-/* Each has one BPF program at its entry. Calls that differ only in their name or in their stream share one. */
+/* Each call has one BPF program at its entry. Driver functions with the same effect share a call, for instance
+ * cuMemFree and cuMemFreeAsync. */
 #define MS_CUDA_CALLS(X)                                            \
     X(ALLOC, alloc)                                                 \
     X(ALLOC_PITCH, alloc_pitch)                                     \
@@ -26,7 +27,7 @@
     X(FREE, free)               /* and cuMemFreeAsync */            \
     X(CREATE, create)                                               \
     X(RELEASE, release)                                             \
-    X(RETAIN, retain) /* retain of a handle, or import of one */    \
+    X(RETAIN, retain) /* retain or import of a handle */            \
     X(MAP, map)                                                     \
     X(UNMAP, unmap)                                                 \
     X(HOST_ALLOC, host_alloc)                                       \
@@ -82,8 +83,8 @@ struct ms_gpu_account_key {
 };
 MS_LAYOUT(ms_gpu_account_key, 16);
 
-/* Memory that one process holds on one device. When its last context there ends, all of it is freed at once and a new
- * generation begins. */
+/* Memory that one process holds on one device. When the last context of the process there ends, all this memory is
+ * freed at once and a new generation begins. */
 struct ms_gpu_account {
     __u64 start_ns; /* of the process */
     __u64 generation;
@@ -93,7 +94,7 @@ struct ms_gpu_account {
     __u64 failed_bytes; /* requested by the last failed allocation */
     __u64 lost_bytes;   /* sum of all allocations that found gpu_live full */
     __s32 retains;      /* of the primary context */
-    __s32 contexts;     /* contexts other than the primary one */
+    __s32 contexts;     /* contexts other than the primary context */
     __u32 has_uuid;
     __u32 pad;
     __u8 uuid[MS_GPU_UUID_BYTES];

@@ -12,7 +12,7 @@
 #define MS_HOST_STORAGES (1u << 19)
 #define MS_HOST_ACCOUNTS 16384
 #define MS_HOST_SITES 16384
-#define MS_HOST_CALLS 16384 /* each site has one, and several sites can share one */
+#define MS_HOST_CALLS 16384 /* each site has one entry, and several sites can share an entry */
 
 /* Functions of c10::ProfiledCPUMemoryReporter. Each has one BPF program at its entry. */
 enum ms_host_tensor_call { MS_HOST_NEW, MS_HOST_DELETE, MS_HOST_OUT_OF_MEMORY, MS_HOST_CALL_COUNT };
@@ -73,18 +73,18 @@ struct ms_host_calls_key {
 };
 MS_LAYOUT(ms_host_calls_key, 24);
 
-/* Frees in one reading of the collector. */
+/* Frees between two readings of the collector. */
 struct ms_host_frees {
     __s64 low;     /* the lowest number of live bytes right after a free */
-    __s64 high;    /* the highest one right before a free */
-    __s64 fall;    /* the deepest fall from the highest one before it */
+    __s64 high;    /* the highest number of live bytes right before a free */
+    __s64 fall;    /* the largest difference between `high` so far and the number right after a free */
     __u32 reading; /* 0: nothing was freed so far */
     __u32 pad;
 };
 MS_LAYOUT(ms_host_frees, 32);
 
-/* Storages of all stacks with the same Python calls. Libraries without frame pointers have native stacks that are
- * partly random, so that a line of Python has other stacks at each step. */
+/* Storages of all stacks with the same Python calls. The native stacks of libraries without frame pointers are partly
+ * random, so one line of Python can have a different stack at each step. */
 struct ms_host_calls {
     __s64 bytes;                   /* live; the sum over these stacks */
     struct ms_host_frees frees[2]; /* even and odd readings: the collector reads one while the other is written */

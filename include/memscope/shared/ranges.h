@@ -18,15 +18,15 @@ enum ms_range_event_kind {
 };
 
 /* The event of removed memory is sent before the kernel removes it, the event of added memory after. Otherwise, if one
- * thread unmaps a range and another one gets the same addresses, the events could arrive in the wrong order. If the
+ * thread unmaps a range and another thread gets the same addresses, the events could arrive in the wrong order. If the
  * call fails, a second event cancels the first. */
 enum ms_range_call {
     MS_RANGE_MAP = 1,            /* mmap(), brk() upwards; replaces earlier mappings in the range */
     MS_RANGE_UNMAP = 2,          /* munmap(), brk() downwards */
     MS_RANGE_UNMAP_FAILED = 3,   /* the thread's UNMAP of that range did not happen */
     MS_RANGE_MOVE_BEGINS = 4,    /* mremap(): the old range is removed */
-    MS_RANGE_MOVED = 5,          /* and is here now, possibly with another length */
-    MS_RANGE_MOVE_FAILED = 6,    /* or is restored, because the call failed */
+    MS_RANGE_MOVED = 5,          /* the range is at its new address, possibly with another length */
+    MS_RANGE_MOVE_FAILED = 6,    /* the call failed, so the old range is restored */
     MS_RANGE_COPIED = 7,         /* mremap() that leaves the old range mapped */
     MS_RANGE_PROTECT = 8,        /* mprotect() */
     MS_RANGE_PROTECT_FAILED = 9, /* with ENOMEM: the range is changed up to the first hole */
@@ -34,7 +34,7 @@ enum ms_range_call {
     MS_RANGE_DETACH = 11,        /* shmdt() of the segment attached at `begin` */
     MS_RANGE_DETACH_FAILED = 12,
     MS_RANGE_FORK = 13,      /* a new address space, a copy of that of `parent` */
-    MS_RANGE_EXEC = 14,      /* a new address space that has nothing of the old one */
+    MS_RANGE_EXEC = 14,      /* a new address space, without any range of the old one */
     MS_RANGE_END = 15,       /* the process has exited, or has left the target */
     MS_RANGE_GIVE_BACK = 16, /* madvise(): the pages are discarded, the range stays mapped */
     MS_RANGE_CALL_END

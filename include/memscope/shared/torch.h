@@ -38,7 +38,7 @@ struct ms_torch_site {
     __u32 event; /* enum ms_torch_event */
     __u32 pad;
     struct ms_operand pointer;
-    struct ms_operand size;   /* this and the next one: MS_TORCH_MALLOC only */
+    struct ms_operand size;   /* this and the next member: MS_TORCH_MALLOC only */
     struct ms_operand device; /* number of the device in the process */
 };
 MS_LAYOUT(ms_torch_site, 56);
@@ -47,7 +47,7 @@ MS_LAYOUT(ms_torch_site, 56);
 struct ms_torch_process {
     __u64 id;
     __u64 start_ns;
-    __u64 missed; /* tensors that are certainly missing in the account, or were counted longer than they lived */
+    __u64 missed; /* events that made the sums wrong: a tensor is missing, or is counted after its free */
     __s64 tensors;
     __s64 bytes[MS_TORCH_SLOTS]; /* by device, as the process counts them, or MS_TORCH_NO_DEVICE */
     __u8 used[MS_TORCH_SLOTS];   /* 1: the device has had a tensor */

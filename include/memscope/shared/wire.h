@@ -78,7 +78,7 @@ enum ms_event_kind {
 struct ms_header {
     __u64 time_ns;  /* boot clock */
     __u64 start_ns; /* boot clock; pid and start_ns identify a process */
-    __u64 target;   /* id of the innermost watched cgroup around it, 0: none */
+    __u64 target;   /* id of the innermost watched cgroup around the process, 0: none */
     __u32 pid;      /* in the initial PID namespace */
     __u16 kind;     /* enum ms_event_kind */
     __u16 size;     /* of the whole record */
@@ -145,7 +145,7 @@ enum ms_failure_reason { MS_FAILURE_REASONS(X) MS_REASON_COUNT };
 #undef X
 /* clang-format on */
 
-/* Pages that one address space has mapped and unmapped since it is followed. The sum of `mapped` minus the sum of
+/* Pages that one address space has mapped and unmapped since memscope follows it. The sum of `mapped` minus the sum of
  * `unmapped` is always `total_pages`, because only differences of the size are counted. */
 struct ms_mappings {
     __u64 mapped[MS_MAPPED_COUNT];     /* pages */
@@ -190,7 +190,7 @@ MS_LAYOUT(ms_exit, 232);
 /* MS_EVENT_CGROUPS_CHANGED is the header alone. */
 
 #define MS_TASK_FORKED_WITHOUT_EXEC 1u
-#define MS_TASK_OWNS_MEMORY 2u  /* not set: it runs in the address space of another process, or has none left */
+#define MS_TASK_OWNS_MEMORY 2u  /* not set: the process shares the address space of another, or has none left */
 #define MS_TASK_HAS_MAPPINGS 4u /* its mapped bytes are followed */
 /* The threads were not visited in this scan: the faults are those of the first thread and of exited threads only. */
 #define MS_TASK_FAULTS_PARTIAL 8u

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps what every validation found in a dictionary by step."""
+"""Keeps the results of every validation in a dictionary by step."""
 import torch
 
 from stage import MIB, Stage

@@ -1,6 +1,6 @@
 """A training job that keeps tensors in four ways: a list of them, activations that a forward hook appends, losses with their
 graphs, and numpy arrays. Reads commands: `steps N` trains, `rate SECONDS` prints the steps per second of that time. After each
-command it prints what it has, counted by itself, as JSON.
+command it prints its own figures as JSON.
 """
 import gc
 import json

@@ -44,7 +44,7 @@ class Classifier:
         return sum(kept.numel() * kept.element_size() for kept in self.kept_outputs)
 
     def run(self, stage):
-        """Trains until the test wants an end."""
+        """Trains until the test ends the job."""
         while True:
             for inputs, labels in self.loader:
                 self.train_step(inputs, labels)

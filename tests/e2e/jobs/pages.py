@@ -108,7 +108,7 @@ def reading():
 
 
 def populated():
-    """The kernel fills the mapping before anybody touches it: there is no page fault."""
+    """The kernel fills the mapping before the program touches it: there is no page fault."""
     held.append(mmap.mmap(-1, 64 * MIB, flags=PRIVATE | mmap.MAP_POPULATE))  # maps: populated
 
 
@@ -158,7 +158,7 @@ def of_swap():
 
 
 def in_child(body):
-    """Runs body() in a child that stays, and notes what the child had when it began."""
+    """Runs body() in a child that stays, and records the memory that the child had at its start."""
     read_end, write_end = os.pipe()
     had = anonymous()
     pid = os.fork()

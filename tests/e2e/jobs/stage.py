@@ -1,4 +1,4 @@
-"""What the jobs of owner_lines.py share: the dialogue with the test, and the truth about what a job keeps.
+"""Code that the jobs of owner_lines.py share: the dialogue with the test, and the exact size of the memory that a job keeps.
 
 A job prints one line of JSON when it is ready, waits for the line "go", works until it has kept what it wants to keep,
 or until it gets another line, prints the truth as one line of JSON and waits. Another line, or the end of standard input,
@@ -60,7 +60,7 @@ class Stage:
         self.until = self.began + SECONDS
 
     def goes_on(self):
-        """False when the time is over or the test wants an end."""
+        """False when the time is over or the test ends the job."""
         if select.select([sys.stdin], [], [], 0)[0]:
             sys.stdin.readline()
             return False
@@ -78,7 +78,7 @@ class Stage:
         self._say(facts)
 
     def grown(self, kept_bytes, **more):
-        """Prints the truth and waits for the end."""
+        """Prints the exact figures and waits for the end."""
         self.truth.update(bytes=kept_bytes, seconds=round(time.monotonic() - self.began, 2), **more)
         self.truth['forked'] = dict(line.split() for line in self._read_forks().splitlines())
         self._say(self.truth)

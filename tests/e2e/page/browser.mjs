@@ -35,7 +35,7 @@ export class Pages {
         this.screenshots = screenshots;
     }
 
-    /** Opens an address in a context of its own, and checks at the end that the page had no error and asked nobody else. */
+    /** Opens an address in a context of its own, and checks at the end for errors and for requests elsewhere. */
     async open(name, address, options, use) {
         const { width = 1280, height = 900, dark = false, touch = false, ready = ".uplot", quiet = true } = options;
         const context = await this.browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", hasTouch: touch });

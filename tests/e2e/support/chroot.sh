@@ -30,7 +30,7 @@ mount_into() {
     mount -t tmpfs -o mode=755 run "$1/run"
 }
 
-end_processes() {  # those that live in the tree, should a command have left any
+end_processes() {  # processes in the tree that a command may have left
     local process
     for process in /proc/[0-9]*; do
         [ "$(readlink "$process/root" 2>/dev/null)" = "$1" ] && kill -9 "${process#/proc/}" 2>/dev/null

@@ -1,6 +1,6 @@
 """A job on GPUs on a machine without one: it calls the driver and PyTorch's allocator of tests/fake_cuda, which are recorded like
-real ones, and writes down what the management library of tests/support/fake_nvml then tells the watcher. FAKE_CUDA, FAKE_TORCH
-and FAKE_NVML name the files."""
+real ones, and writes the values that the management library of tests/support/fake_nvml then reports to the watcher. FAKE_CUDA,
+FAKE_TORCH and FAKE_NVML name the files."""
 import contextlib
 import os
 import subprocess

@@ -181,7 +181,7 @@ def losses(watcher):
 
 
 def check_owner(check, label, answer, truth):
-    """The line that is named first is the line that keeps, or memscope says that it does not know."""
+    """The line that is named first is the line that keeps the memory, or memscope says that it does not know the line."""
     accused = answer.accused()
     print(f'     {label}: {answer.sentence()}', flush=True)
     if truth['line'] is None:
@@ -276,8 +276,8 @@ def train(check, program, python, folder, script, limit, environment=None, label
 
 
 def accuse_nobody(check, label, program, job):
-    """Asks again and again while a healthy job works, also in the middle of its steps. Returns its truth."""
-    job.tell('go')  # its answer: the first spike is over. Before that, a spike cannot be told from a leak
+    """Asks again and again while a healthy job works, also in the middle of its steps. Returns the exact figures of the job."""
+    job.tell('go')  # its answer: the first spike is over. Before that, a spike cannot be distinguished from a leak
     time.sleep(1)  # two ticks: an answer is about the last tick, which may have been in the first spike
     accused = []
     while not select.select([job.child.stdout], [], [], 0.2)[0]:
@@ -288,7 +288,7 @@ def accuse_nobody(check, label, program, job):
 
 
 def until_paused(program, job):
-    """Lets a job run until memscope has stopped to count its tensors and the job has kept 60 MiB. Returns its truth."""
+    """Lets a job run until memscope no longer counts its tensors and the job has kept 60 MiB. Returns its exact figures."""
     job.send('go')
     pid = job.child.pid
     wait_for(lambda: 'paused' in Answer(program, job.cgroup.name).reasons('tensors_host')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The census of Python objects against what each interpreter says of itself.
+"""Compares the census of Python objects with the objects that each interpreter itself lists.
 
 objects.py [NAME|PROGRAM]...: interpreters that tests/support/pythons offers, `system`, or paths of programs. The program
 PRINT_OBJECTS prints the census. Needs root.
@@ -65,7 +65,7 @@ os.wait()
 
 
 def try_forked(name, program):
-    """A forked process is counted by what it holds for itself."""
+    """A census of a forked process counts the memory that the process holds for itself."""
     job = subprocess.Popen([program, '-B', '-c', FORKED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         worker = census(int(job.stdout.readline()))

@@ -1,5 +1,5 @@
-// A libnvidia-ml.so.1 that says what a test wants to hear. Built with OLD it has what a driver of 2014 had, with
-// NEARLY_NOTHING only what it takes to begin; with told.cpp it says what stands in a file.
+// A libnvidia-ml.so.1 that reports the values of a test. Built with OLD it has the functions of a driver of 2014, with
+// NEARLY_NOTHING only those that are needed to begin. Built with told.cpp it reports the values of a file.
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -111,7 +111,7 @@ int nvmlDeviceGetMemoryInfo(Device handle, MemoryV1* memory) {
     return kSuccess;
 }
 
-// Entries of 16 bytes, whatever the test wants of newer calls.
+// Entries of 16 bytes, whatever entry size the test has set for newer calls.
 int nvmlDeviceGetComputeRunningProcesses(Device handle, unsigned* count, void* entries) {
     const auto* device = called(handle);
     const std::size_t wanted = std::exchange(state().entry_size, 16);
@@ -182,7 +182,7 @@ int nvmlDeviceRegisterEvents(Device, std::uint64_t types, EventSet set) {
 
 int nvmlEventSetWait_v2(EventSet, EventData* event, unsigned milliseconds) {
     wait_while_hung();
-    if (milliseconds != 0) std::abort();  // nobody may wait here
+    if (milliseconds != 0) std::abort();  // the caller must not wait here
     fake_nvml_be_told(state());
     for (auto& device : state().devices)
         if (device.errors > 0) {

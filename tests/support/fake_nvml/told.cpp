@@ -1,5 +1,5 @@
-// For a test that is another process than who loads the library: the devices are those of the file that FAKE_NVML_SAYS
-// names.
+// For a test in another process than the one that loads the library. The environment variable FAKE_NVML_SAYS names the
+// file with the devices.
 //   gpu UUID TOTAL USED BUSY XID_ERRORS     sizes in bytes, BUSY in percent, errors since the beginning
 //   process PID USED                        of the device above it
 #include <array>

@@ -6,7 +6,7 @@
 #include "model/processes/process_table.h"
 #include "model/processes/role_ledger.h"
 
-// A process table with the ledgers of targets, and what happens to them.
+// A process table with the ledgers of targets, and events of their processes.
 namespace memscope::test {
 
 constexpr CgroupId kJob{10};

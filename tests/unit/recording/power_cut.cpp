@@ -10,7 +10,7 @@
 namespace memscope::test {
 namespace {
 
-constexpr std::size_t kSector = 512;  // bytes that a disk writes as one
+constexpr std::size_t kSector = 512;  // bytes that a disk writes at once
 
 PowerCut* active = nullptr;
 sqlite3_vfs* real = nullptr;
@@ -67,7 +67,7 @@ const sqlite3_io_methods kLoggedMethods = {
     .xFileControl = [](sqlite3_file* file, int what,
                        void* value) { return methods(file)->xFileControl(inner(file), what, value); },
     .xSectorSize = [](sqlite3_file*) { return static_cast<int>(kSector); },
-    // None: a disk that writes sectors in any order, and of an interrupted write any part.
+    // 0 is a disk that writes sectors in any order, and any part of an interrupted write.
     .xDeviceCharacteristics = [](sqlite3_file*) { return 0; },
     .xShmMap = [](sqlite3_file* file, int region, int size, int extend,
                   void volatile** to) { return methods(file)->xShmMap(inner(file), region, size, extend, to); },

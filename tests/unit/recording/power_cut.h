@@ -24,8 +24,8 @@ class PowerCut {
     // Number of syncs that were asked for among the operations from `first` on.
     std::size_t syncs(std::size_t first = 0) const;
 
-    // Writes the files to the directory `to` as they may be if the power fails after the first `count` operations: of
-    // each file everything until its last sync, and of what was written after that any sectors, but no others.
+    // Writes the files to the directory `to` as they may be if the power fails after the first `count` operations. Each
+    // file has everything until its last sync, and any of the sectors that were written after that.
     void restore(std::size_t count, std::mt19937& random, const fs::path& to) const;
 
     enum class Kind { write, truncate, sync, remove };

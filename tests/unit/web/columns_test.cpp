@@ -28,7 +28,7 @@ Thinned thinned(const Columns& columns, double from, double to, std::size_t widt
     return thin(all, from, to, width);
 }
 
-// What thin() must compute, without any of its ideas.
+// Checks the result of thin() against a computation in the simplest way.
 void expect_brute_force(const Thinned& made, const std::vector<Point>& points, double from, double to,
                         std::size_t width) {
     std::size_t at = 0;

@@ -23,8 +23,8 @@ std::vector<DeathMoment> death_moments(const Snapshot& now);
 // there is none.
 const Snapshot* last_alive(const std::deque<SnapshotPtr>& recent, const std::string& target, const Death& death);
 
-// True if a moment continues one that was already reported: a process of the same target died soon after, of a cause
-// that is no worse. Teardown always continues it.
+// True if `later` continues the event of `decisive`, which was already reported: a process of the same target died
+// within 2 s after it, and its cause is no worse. A teardown within that time always continues the event.
 bool belongs_to(const DeathMoment& later, const Death& decisive);
 
 }  // namespace memscope

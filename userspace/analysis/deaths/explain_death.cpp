@@ -100,7 +100,7 @@ std::string device_name(const GpuShortage& shortage) {
     return shortage.gpu.empty() ? "its GPU" : printable(shortage.gpu);
 }
 
-// "; python (pid 12) held 60.0 GiB, others (3) 2.0 GiB": the largest holders, without the process itself.
+// "; python (pid 12) held 60.0 GiB, 3 others 2.0 GiB": the largest holders, without the process itself.
 std::string holders_text(const Death& death) {
     constexpr std::size_t kMostNamed = 3;
     std::string text;

@@ -9,8 +9,8 @@ namespace memscope {
 // `before` is null at the first tick.
 std::vector<PastEvent> events_between(const TargetSnapshot* before, const TargetSnapshot& now, double time);
 
-// Events that are known only from the series and only afterwards: when it began, when its warm-up ended, when its leak
-// began.
+// Events that only the series shows, and only afterwards: when watching began, a restart or a fall of memory, the end
+// of the warm-up, the beginning of the leak.
 std::vector<PastEvent> events_of_series(const TargetSnapshot& target);
 
 }  // namespace memscope

@@ -44,7 +44,7 @@ std::vector<OtherGrowth> other_growth(const HeapCensus& now, const HeapCensus& b
         else
             others.push_back({std::string(name_of_growth(part)), positive(by)});
     }
-    // A container whose change is not known may hold it.
+    // A container whose change is not known may hold the rest of the live memory.
     const bool known = std::ranges::none_of(held.holders, [&](const HolderChange& each) {
         return is_unknown(each) &&
                static_cast<double>(each.holder.retained.n) >= kWorthTelling * static_cast<double>(held.grown);

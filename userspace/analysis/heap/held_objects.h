@@ -5,8 +5,8 @@
 
 namespace memscope {
 
-// The summary of a census of Python objects, with changes since an earlier census of the same process. Null: there is
-// none. None if the census has no objects.
+// The summary of a census of Python objects, with changes since an earlier census of the same process (`earlier`; null:
+// there is none). None if the census has no objects.
 std::optional<HeldObjects> held_objects(const HeapCensus& now, const HeapCensus* earlier);
 
 }  // namespace memscope

@@ -18,8 +18,8 @@ std::string holder_sentence(const HeldObjects& held, HolderMemory memory = Holde
 // True if that sentence names a container that has grown.
 bool names_holder(const HeldObjects& held, HolderMemory memory = HolderMemory::host);
 
-// The container that holds most, for a census that has no earlier one: "`Trainer.val_outputs` (list with 11,200 tuples)
-// holds 812 MiB." Empty if there is none.
+// The container that holds most, for a census without an earlier census to compare with: "`Trainer.val_outputs` (list
+// with 11,200 tuples) holds 812 MiB." Empty if there is none.
 std::string largest_holder_sentence(const HeldObjects& held);
 
 // "11,200 tuples", "785 tensors (cuda:0 float32[1,128,512])", "12 items". `element` as in Holder.

@@ -11,7 +11,8 @@
 namespace memscope {
 namespace {
 
-// The reader lists at most so many entries. A list of that length may have been cut.
+// The reader lists at most 4,000 containers by size and 4,000 by length, and at most 5,000 types, tensors and arrays
+// each. A list of this length or longer may have been cut.
 constexpr std::size_t kLongList = 4000;
 
 std::int64_t signed_count(std::uint64_t n) { return static_cast<std::int64_t>(std::min<std::uint64_t>(n, INT64_MAX)); }
@@ -23,7 +24,7 @@ const ObjectCensus* objects_of(const HeapCensus* census) {
     return census->objects.get();
 }
 
-// True if what a census does not list did not exist.
+// True if the census has read everything, so that an object that it does not list did not exist.
 bool has_everything(const HeapCensus& census) {
     constexpr HeapGap kLost[] = {HeapGap::torn, HeapGap::not_present, HeapGap::too_many, HeapGap::time_limit};
     return census.objects && census.objects->sampled >= 1 &&
@@ -71,8 +72,8 @@ std::map<HolderKey, const Holder*> by_key(const std::vector<Holder>& holders) {
     return known;
 }
 
-// The size that a container can have had at most if a list does not have it. The list has at least the kLongList
-// largest containers, and others.
+// The largest size that a container can have had if the list does not contain it. A list that was cut has at least the
+// kLongList largest containers.
 std::uint64_t most_if_unlisted(const std::vector<Holder>& holders) {
     if (holders.size() < kLongList) return 0;
     std::vector<std::uint64_t> sizes;
@@ -115,7 +116,7 @@ std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const s
             growth.device_change = difference(holder.retained_device.n, was.retained_device.n);
             growth.own_host = *growth.retained_change;
             growth.own_device = *growth.device_change;
-            // Copies of pages of its parent make a container larger that has got no items.
+            // Copied pages of the parent process make a container look larger, although it has got no items.
             if (unshared && *growth.length_change <= 0) growth.own_host = std::min<std::int64_t>(growth.own_host, 0);
         } else if (from_little && found == known.end() && present.at(key)) {
             growth.own_host = difference((holder.retained - Bytes{most}).n, 0);
@@ -123,8 +124,8 @@ std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const s
         }
         all.push_back(growth);
     }
-    // What a container inside grew by is not own growth of the container around it. But if that one got more items, a
-    // container inside that was not there before is such an item.
+    // The growth of an inner container is not own growth of the container around it. Exception: if the outer container
+    // got more items, an inner container that was not there before is one of these items.
     for (std::size_t i = 0; i < all.size(); ++i) {
         const std::uint64_t outer = all[i].now->within;
         if (outer == 0 || outer > all.size() || outer == i + 1) continue;

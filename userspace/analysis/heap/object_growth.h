@@ -20,15 +20,15 @@ struct Changed {
 };
 
 // Containers are matched by path and type. The line numbers of frames in a path do not count, because the function that
-// holds a container runs on. Containers that have the same path and type cannot be told apart: their changes are not
-// known.
+// holds a container goes on running. Containers that have the same path and type cannot be distinguished: their changes
+// are not known.
 struct HolderGrowth {
     const Holder* now = nullptr;
     std::optional<std::int64_t> length_change{};
     std::optional<std::int64_t> retained_change{};
     std::optional<std::int64_t> device_change{};
     bool is_new = false;   // not in the earlier census, which has read everything
-    bool is_item = false;  // it was added to the container around it, whose own growth has it
+    bool is_item = false;  // it is a new item of the container around it, whose own growth includes it
     // See HolderChange. If the earlier census lists only the largest containers and not this one, this is a lower
     // bound: the container cannot have been larger than those that are listed.
     std::int64_t own_host = 0;

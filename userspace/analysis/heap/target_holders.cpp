@@ -15,7 +15,7 @@ Bytes explained(const ProcessHeap& heap, HolderMemory memory) {
     return memory == HolderMemory::host ? heap.held->explained : heap.held->device_explained;
 }
 
-// True if the census of one worker stands for another one.
+// True if the process of this census is a DataLoader worker like the grower, so that its census describes both.
 bool stands_for(const TargetSnapshot& target, const ProcessHeap& heap, const Grower& grower) {
     if (heap.role.role != Role::dataloader_worker) return false;
     const auto size_of = [&](pid_t pid) -> std::optional<Bytes> {

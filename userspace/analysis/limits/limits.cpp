@@ -64,8 +64,8 @@ constexpr std::array kWindows = {60.0, 40.0, 20.0, 10.0};  // seconds; the longe
 
 using Times = std::span<const double>;
 
-// Theil's incomplete method: the median of the slopes between each point and the one half the points later. It is
-// robust against single outliers.
+// Theil's incomplete method: the median of the slopes between each point and the point that comes half of all points
+// later. It is robust against single outliers.
 double robust_slope(Times at, std::span<const double> bytes) {
     std::vector<double> slopes;
     const std::size_t half = at.size() / 2;
@@ -224,8 +224,8 @@ std::optional<Forecast> Limits::judged(Seconds now, const Track& track, const Ju
     if (is_of_before(track.ended, held)) return std::nullopt;
     auto expected = forecast_at(held, candidate.limit, now, candidate.held);
     if (!expected || is_own) return expected;
-    // Only the start of the target is known. Others may have run for long before watching began, so their growth since
-    // then is not a warm-up.
+    // Only the start of the target is known. Other processes below the limit may have run for long before watching
+    // began, so their growth since then is not a warm-up.
     if (expected->basis == Forecast::Basis::warmup && own.verdict != Verdict::warming_up) return std::nullopt;
     expected->own_share = own_share(*expected, held, own);
     return expected;

@@ -15,7 +15,7 @@ namespace memscope {
 // Conditions of the precursors. Shares are 0 to 1.
 struct PrecursorSettings {
     Seconds eta = std::chrono::minutes(10);        // time to OOM of a leak, or to a spike that crosses the limit
-    Seconds eta_warmup = std::chrono::minutes(2);  // the same for a warm-up or for the trend of the last minute,
+    Seconds eta_warmup = std::chrono::minutes(2);  // time to OOM of a warm-up, or by the trend of the last minute,
     double eta_warmup_held = 0.8;                  // and only above this share of the limit
     double near_limit = 0.9;
     Seconds near_limit_for{30};
@@ -78,7 +78,7 @@ struct PrecursorInputs {
     bool allocator_grows = false;
 };
 
-// The precursors of one target, derived from all inputs so far. CONTRACT has the table.
+// The precursors of one target, derived from all inputs so far. docs/precursors.md has the table of conditions.
 class Precursors {
   public:
     explicit Precursors(const PrecursorSettings& settings = {});
@@ -107,10 +107,11 @@ class Precursors {
     CounterWindow refaults_;
     CounterWindow highs_;
     std::array<State, kKinds> states_{};
-    std::optional<Seconds> job_ended_{};  // the last value that was passed
+    std::optional<Seconds> job_ended_{};  // PrecursorInputs::job_ended at the last tick
 };
 
-// Each returns its sentence while the condition of its precursor holds, even if not yet for long enough.
+// The sentence of a precursor while its condition holds, even if the condition has not held for long enough yet. None
+// if the condition does not hold.
 using Reason = std::optional<std::string>;
 
 // A rise of a counter and the time it took.

@@ -38,7 +38,8 @@ LimitFacts limit_facts(const TargetSnapshot& target) {
 CgroupMaker maker_of(std::string_view cgroup) {
     const auto parts = split(cgroup, '/');
     const auto any = [&](const auto& matches) { return std::ranges::any_of(parts, matches); };
-    // First, because the kubelet uses the runtimes below it, and Slurm can run containers.
+    // Kubernetes and Slurm are checked first, because the kubelet uses the container runtimes below, and Slurm can run
+    // containers.
     if (any([](std::string_view part) { return part.starts_with("kubepods"); })) return CgroupMaker::kubernetes;
     if (any([](std::string_view part) {
             return part == "slurm" || part.starts_with("slurmstepd") || part.starts_with("slurm_");

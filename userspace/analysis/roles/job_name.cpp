@@ -15,7 +15,7 @@ namespace {
 constexpr std::ptrdiff_t kMostArguments = 256;  // a job has its script among the first ones
 constexpr std::size_t kMostNameBytes = 64;
 constexpr std::size_t kMostCodeBytes = 4096;
-constexpr int kMostPrefixes = 8;  // commands put before one another
+constexpr int kMostPrefixes = 8;  // nested commands, as in `nice numactl python`
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -31,7 +31,7 @@ bool is_value(std::string_view argument) {
     return std::isdigit(static_cast<unsigned char>(argument.front())) != 0 || argument.find('=') != argument.npos;
 }
 
-// The option before it names a user or a group: `sudo -u alice`.
+// True if the value of this option is the name of a user or a group: `sudo -u alice`.
 bool is_identity(std::string_view option) {
     constexpr std::array kOptions{"-u", "-g", "--user", "--group"};
     return std::ranges::find(kOptions, option) != kOptions.end();
@@ -58,7 +58,8 @@ const std::string* shell_code(const std::vector<std::string>& argv) {
 
 std::optional<std::string> name_of(const std::vector<std::string>& argv, int depth);
 
-// What a launcher launches. A Python script decides wherever it is, because options of launchers can have any values.
+// The name of the program that a launcher starts. A Python script anywhere in the arguments is preferred, because
+// options of launchers can have any values.
 std::optional<std::string> name_of_launched(std::span<const std::string> arguments, int depth) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         if (is_shell(base_name(arguments[i])) && shell_code(from(arguments, i))) break;  // its code may end in .py
@@ -114,7 +115,7 @@ bool is_preparation(std::string_view program) {
     return std::ranges::find(kPreparations, program) != kPreparations.end();
 }
 
-// The first interpreter or launcher in the code decides, else its first program.
+// The name by the first interpreter or launcher in the code. If there is none, its first program.
 std::optional<std::string> name_of_code(std::string_view code, int depth) {
     if (depth == kMostPrefixes) return std::nullopt;
     std::optional<std::string> first;

@@ -134,8 +134,8 @@ Role decide_role(const RoleFacts& facts, std::span<const RoleRule> rules) {
 
 namespace {
 
-// Programs that start others and do no work themselves. They are also matched as the script or module of an interpreter
-// (torchrun is one).
+// Programs that start other programs and do no work themselves. They are also matched as the script or module of an
+// interpreter (torchrun is one).
 constexpr std::string_view kLaunchers =
     // environments
     "uv uvx poetry pipenv pdm rye hatch pixi conda mamba micromamba direnv "

@@ -10,8 +10,8 @@ namespace memscope {
 // Gauges by role and rank. A process without an address space of its own counts as a process and adds no memory.
 std::map<RoleKey, RoleTotals> sum_by_role(std::span<const Process> processes);
 
-// The PSS by role and rank, which counts each page once. A role is included only if at least three quarters of its
-// resident memory was there when it was read, because a more incomplete sum would look like freed memory.
+// The PSS by role and rank, which counts each page once. A role is included only if the readings cover at least three
+// quarters of its resident memory, because a more incomplete sum would look like freed memory.
 //
 // For a process whose pages were only sampled, the amount of shared memory is known, but not the number of processes
 // that share it. The memory of the cgroup that no process has alone is shared by all of them, so it is divided in

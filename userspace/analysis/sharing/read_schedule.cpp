@@ -5,7 +5,7 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kMostEarned{0.1};  // the budget that ten seconds without a read leave for a long one
+constexpr Seconds kMostEarned{0.1};  // largest budget: that of ten seconds without a read
 constexpr Seconds kForkedEvery{2};   // shortest interval, also for small processes
 constexpr Seconds kOthersEvery{10};
 constexpr Seconds kOpening{20e-6};  // cost of opening and closing the file, the least cost of any process
@@ -47,8 +47,8 @@ std::vector<ReadSchedule::Choice> ReadSchedule::choose(Seconds now, std::span<co
     }
     std::erase_if(records_, [&](const auto& entry) { return entry.second.seen != round_; });
 
-    // Processes that were never read come first, forked ones before others. Then come those that are due for longest,
-    // the largest first.
+    // Processes that were never read come first, forked ones before others. Then come the processes that are due for
+    // longest, the largest first.
     std::ranges::sort(due, [](const Due& a, const Due& b) {
         if (a.record->read != b.record->read) return !a.record->read;
         if (!a.record->read && a.candidate->forked != b.candidate->forked) return a.candidate->forked;

@@ -29,7 +29,7 @@ class PartsHistory {
   public:
     explicit PartsHistory(Seconds step) : step_(step) {}
 
-    // Times must not run back.
+    // Time must not run backwards.
     void add(Seconds now, const HeldParts& parts);
     // The part that makes up more than half of the rise since then. None if there is no such part.
     std::optional<GrowthCause> cause_since(Seconds then) const;

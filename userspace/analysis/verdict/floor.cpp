@@ -220,7 +220,7 @@ std::optional<Floor> find_floor_by_stretches(std::span<const Bin> bins, double w
 
 namespace {
 
-// As point_noise(), for points at uneven distances.
+// Like point_noise(), but for points at uneven distances.
 double noise_between(const Points& points) {
     std::vector<double> bends;
     for (std::size_t i = 1; i + 1 < points.size(); ++i) {
@@ -297,7 +297,7 @@ std::vector<Segment> find_segments(const Floor& floor) {
 
 namespace {
 
-// The turns of a series whose points come one by one.
+// Finds the turns of a series. add() takes the points one by one.
 class TurnFinder {
   public:
     TurnFinder(const Turn& first, double least) : least_(least), low_(first), high_(first) {}

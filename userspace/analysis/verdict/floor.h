@@ -47,7 +47,7 @@ Floor floor_through(std::vector<double> at, std::vector<double> bytes, double no
 // A stretch of the floor that one straight line describes.
 struct Segment {
     std::size_t from = 0;
-    std::size_t to = 0;  // one behind its last point
+    std::size_t to = 0;  // one past its last point
     double slope = 0;
     double begin = 0;  // the line's height at its first point ...
     double end = 0;    // ... and at its last

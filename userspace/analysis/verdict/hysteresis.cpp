@@ -42,14 +42,15 @@ constexpr double kAsStrong = 0.5;  // of the strongest evidence: with less, a ju
 // A verdict that was replaced and is shown again needs this many times the evidence to be replaced once more. The
 // factor is applied at most twice, so that no verdict is shown forever.
 constexpr double kHarder = 4;
-constexpr double kHarderToAcquit = 2;  // the same for `leaking`
+constexpr double kHarderToAcquit = 2;  // the factor for `leaking`
 constexpr int kHarderTimes = 2;
 
 // After this many changes in one run the curve counts as ambiguous, and replacing any verdict needs kHarder times the
 // evidence, except `leaking` if the floor is flat.
 constexpr int kManyChanges = 4;
 
-// After this many, a leak that was found again ends only once no judgement has said `leaking` for a whole budget.
+// After this many changes, a leak that was found again ends only once no judgement has said `leaking` for a whole
+// budget.
 constexpr int kTooManyChanges = 5;
 
 double harder(double factor, int times) { return std::pow(factor, std::min(times, kHarderTimes)); }
@@ -125,7 +126,8 @@ Judgement VerdictHysteresis::doubted(Judgement fresh) {
     return fresh;
 }
 
-// The time of a restart shifts a little when old samples are merged, and while the new run begins.
+// Restarts that are close together count as one, because the time of a restart shifts a little when old samples are
+// merged, and while the new run begins.
 bool VerdictHysteresis::is_new_run(const Judgement& fresh) const {
     if (!fresh.restarted) return false;
     // Without the process tree, a fall of a spiky curve may turn out to be the end of a spike.
@@ -168,8 +170,9 @@ void VerdictHysteresis::note_growth(const Judgement& fresh) {
     grew_at_ = begins ? fresh.since : fresh.until;
 }
 
-// How long the floor must not have grown. A job that loads its model in parts pauses after each part. If a pause was
-// called stable, the next plateau may be another pause. The next run probably loads in the same way.
+// How long the floor must have been without growth before the plateau is shown. A job that loads its model in parts
+// pauses after each part. If a pause was called stable, the next plateau may be another pause. The next run probably
+// loads in the same way.
 Seconds VerdictHysteresis::longer_than_pause(const Judgement& fresh) const {
     if (fresh.loop && fresh.loop->all_settled) return {};
     const Seconds usual = kPlateau * fresh.warmup;
@@ -234,7 +237,8 @@ bool VerdictHysteresis::spikes_go_on(const Judgement& fresh, const Series& serie
     return fresh.until - *shown_.last_spike < missing;
 }
 
-// Two judgements must say `leaking`. Some judgements between them may differ.
+// Two judgements must say `leaking`, and some judgements between them may differ. One judgement is enough if it is sure
+// and `leaking` was not replaced before in this run.
 bool VerdictHysteresis::is_confirmed(const Judgement& fresh) {
     if (!accused_since_ || fresh.until - accused_last_ > kForgetAccusation * fresh.warmup) accused_since_ = fresh.until;
     accused_last_ = fresh.until;

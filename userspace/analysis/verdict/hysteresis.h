@@ -51,7 +51,7 @@ class VerdictHysteresis {
     bool still_rises(const Judgement& fresh, const Series& series) const;
     double effort() const;
     double ambiguous() const;
-    bool keeps_coming_back() const;  // the leak
+    bool keeps_coming_back() const;  // the leak was found again after many changes
     int changes() const;             // of the verdict in this run
     bool spikes_go_on(const Judgement& fresh, const Series& series);
     bool is_confirmed(const Judgement& fresh);
@@ -78,7 +78,7 @@ class VerdictHysteresis {
     double grown_to_ = 0;    // bytes: the floor when it last grew materially in this run,
     Seconds grew_at_{};      // and when that was
     Seconds calm_since_{};   // grew_at_ when the verdict became `stable` or `spiky`
-    Seconds pause_{};        // the longest plateau that was called so before the loading of its run went on,
+    Seconds pause_{};        // the longest plateau that was shown before the loading of its run went on,
     bool paused_ = false;    // and whether there was one in this run
     std::array<int, std::size(kVerdicts)>
         shown_before_{};       // in this run: how often each verdict was shown and replaced

@@ -12,7 +12,8 @@ class Judge {
     explicit Judge(JudgeSettings settings = {}) : settings_(settings) {}
 
     void add(Seconds time, Bytes bytes);
-    // Evidence for or against a leak may change while the series grows. The new bar applies from the next judgement on.
+    // Evidence for or against a leak may change while the series grows. `bar`: see Evidence. It applies from the next
+    // judgement on.
     void set_bar(double bar) { settings_.evidence.bar = bar; }
     // Reports that the job ended and may start again, as seen in the process tree. After the first call, or if the
     // settings have a list of restarts (even an empty one), restarts are no longer inferred from the curve.
@@ -21,7 +22,8 @@ class Judge {
     // memory stayed the same for some time before: it was at its limit.
     void oom_killed(Seconds at);
 
-    // Both with hysteresis. latest(): the last scheduled judgement. now(): a judgement of all samples, for the end.
+    // Judgements with hysteresis. latest(): the last scheduled judgement. now(): a judgement of all samples, for the
+    // end of the series.
     const Judgement& latest() const { return judgement_; }
     Judgement now() const;
     const Series& series() const { return series_; }

@@ -59,7 +59,7 @@ bool is_like_an_earlier_tooth(std::span<const Bin> bins, const Rise& rise, doubl
 
 namespace {
 
-// As parts of the budget.
+// Lengths of a rise, as parts of the warm-up budget.
 constexpr double kShortest = 0.2;
 constexpr double kShortestUnclear = 0.3;
 constexpr double kAfterBudget = 0.2;

@@ -26,7 +26,7 @@ struct Findings {
     std::vector<Segment> segments{};
     std::optional<Spikes> spikes{};
     Warmup warmup{};
-    std::vector<ToothBottom> bottoms{};                   // if the floor goes through them, else empty
+    std::vector<ToothBottom> bottoms{};                   // of teeth, if the floor goes through them; else empty
     double budget = 0;                                    // seconds
     double start() const { return bins.front().low_at; }  // the first point of the floor may be later
     double elapsed() const { return floor.length(); }
@@ -37,7 +37,7 @@ struct Findings {
 struct Leak {
     Rise rise{};
     Doubt doubt = Doubt::none;
-    double to_come = 0;  // if it decelerates: the bytes by which it will still grow
+    double to_come = 0;  // Doubt::decelerating: the bytes by which it will still grow
 };
 std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence);
 

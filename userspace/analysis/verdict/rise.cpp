@@ -136,7 +136,7 @@ namespace {
 // rises by so little.
 constexpr double kSmall = 1.5;
 constexpr double kScatterOfSmall = 0.1;
-constexpr std::size_t kFewPoints = 25;  // a floor with at most so many points has to meet stricter conditions
+constexpr std::size_t kFewPoints = 25;  // a floor with at most this many points has to meet stricter conditions
 
 std::vector<double> distances_to(const Line& line, const Floor& floor, std::size_t from) {
     std::vector<double> distances;
@@ -235,7 +235,7 @@ struct FlatFits {
         }
     }
     std::size_t size() const { return sums.size() - 1; }
-    // What the mean of a stretch explains of the squares.
+    // The part of `squares` that the mean of a stretch explains.
     double explained(std::size_t begin, std::size_t end) const {
         const double sum = sums[end] - sums[begin];
         return sum * sum / static_cast<double>(end - begin);
@@ -250,9 +250,9 @@ bool one_jump_fits_better(const Floor& floor, std::size_t from, double squares_o
     return false;
 }
 
-// The same for three flat stretches with two jumps. They have three parameters more than the line, so they must fit
-// better by the Bayesian information criterion. `scatter`: standard deviation of the points around the line, as a part
-// of the rise.
+// Whether three flat stretches with two jumps fit the points better than a straight line does. They have three
+// parameters more than the line, so they must fit better by the Bayesian information criterion. `scatter`: standard
+// deviation of the points around the line, as a part of the rise.
 bool two_jumps_fit_better(const Floor& floor, std::size_t from, double squares_of_line, double scatter) {
     // The distance between a line and the best three flat stretches is a tenth of the rise (a standard deviation).
     // Points that are nearer to the line than half of that are farther from the stretches.

@@ -46,7 +46,7 @@ struct Rise {
 
 // The conditions that a rise must meet.
 struct Bar {
-    double level = 0;        // bytes: kMaterial is a part of it
+    double level = 0;        // bytes: kMaterial is relative to this
     double shortest = 0;     // seconds
     double budget_ends = 0;  // seconds since the first sample: a rise has to continue after it ...
     double least_after = 0;  // ... for at least this many seconds

@@ -71,7 +71,7 @@ constexpr std::size_t kEnough = 30;  // bins
 constexpr double kGap = 5;           // usual distances between bins
 constexpr double kNearlyAll = 0.95;  // quantile of the distances: irregular samples have long ones that are no gaps
 constexpr double kUnlikeOthers = 3;  // times that quantile: the least length of a gap
-constexpr double kPeriods = 2;       // after so many, the series has reached its floor again
+constexpr double kPeriods = 2;       // after this many, the series has reached its floor again
 constexpr double kOfPeriod = 0.1;    // a shorter gap cannot hide the floor
 
 std::vector<double> distances_between(std::span<const Bin> bins) {

@@ -104,7 +104,7 @@ std::vector<ToothBottom> find_tooth_bottoms(std::span<const Bin> bins, double he
 std::optional<Floor> floor_of_bottoms(std::span<const ToothBottom> bottoms, double noise, double level) {
     constexpr std::size_t kFewest = 5;
     constexpr std::size_t kMost = 120;
-    constexpr std::size_t kFew = 8;  // each of so few bottoms is needed
+    constexpr std::size_t kFew = 8;  // with at most this many bottoms, each is needed
     constexpr double kVague = 1.5;   // times the usual uncertainty
     std::vector<double> doubts;
     for (const ToothBottom& bottom : bottoms) doubts.push_back(bottom.uncertainty());

@@ -8,7 +8,7 @@
 
 namespace memscope {
 
-// What one tooth of a sawtooth shows about the floor. The fall before the tooth happened at an unknown time between two
+// The bounds of the floor at one tooth of a sawtooth. The fall before the tooth happened at an unknown time between two
 // samples. The line through the tooth, extended back to both, gives two bounds for the memory that was left after the
 // fall.
 struct ToothBottom {

@@ -48,12 +48,12 @@ Findings find_out(std::span<const Bin> bins, double budget) {
     return findings;
 }
 
-// The same findings on a floor with about one point per tooth. The finest blocks without many falls may be shorter than
-// a tooth, so that the floor contains samples of the teeth, which hide a slow rise. Or they are so much longer that too
-// few points are left.
+// The findings on another floor, which has about one point per tooth. The finest blocks without many falls may be
+// shorter than a tooth, so that the floor contains samples of the teeth, which hide a slow rise. Or they are so much
+// longer that too few points are left.
 std::optional<Findings> find_out_by_teeth(const Findings& findings) {
     constexpr double kStretch = 1.3;    // periods: nearly every stretch contains the bottom of a tooth
-    constexpr double kMostTeeth = 0.5;  // of the teeth: with fewer bottoms, the teeth are too low to be told from noise
+    constexpr double kMostTeeth = 0.5;  // of the teeth: with fewer bottoms, the teeth are too low to differ from noise
     if (!findings.spikes) return std::nullopt;
     const Spikes& spikes = *findings.spikes;
     std::optional<Floor> floor;
@@ -299,8 +299,8 @@ void cap_spike(Judgement& judgement, const Findings& findings) {
     if (judgement.spike) judgement.spike->height = std::min(judgement.spike->height, bytes_of(most));
 }
 
+enum class Rules { all, bounds };  // bounds: only the rules for which a gap in the samples does not matter
 // `judgement`: the values that are known before judging. `began`: the time from which the times of bins count.
-enum class Rules { all, bounds };  // bounds: only those for which a gap in the samples does not matter
 Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const JudgeSettings& settings, Seconds began,
                      Rules rules = Rules::all) {
     judgement.samples = samples_in(bins);

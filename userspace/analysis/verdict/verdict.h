@@ -9,7 +9,7 @@ namespace memscope {
 // Evidence that does not come from the curve.
 struct Evidence {
     // Factor on the rise that is needed for the verdict `leaking`. Above 1: there is evidence against a leak (the
-    // growth comes from other lines each time). Below 1: there is evidence for one.
+    // growth comes from other lines each time). Below 1: there is evidence for a leak.
     double bar = 1;
     // The times at which the trainer was replaced in the process tree, on the clock of the series. `nullopt`: the tree
     // is not known (a recorded file), so restarts are detected on the curve.

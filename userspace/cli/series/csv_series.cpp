@@ -57,8 +57,8 @@ bool names_gpu(std::string_view name) {
     return std::ranges::find(kNames, name) != kNames.end();
 }
 
-// Columns with a header. The times and the values are the columns that the user names, or the only ones whose names say
-// so.
+// Columns with a header. The user names the columns of the times and of the values. Otherwise exactly one column must
+// have a name that fits.
 class CsvSeries : public SeriesFormat {
   public:
     explicit CsvSeries(SeriesChoice choice) : choice_(std::move(choice)) {}
@@ -67,7 +67,7 @@ class CsvSeries : public SeriesFormat {
         line = trimmed(line);
         if (line.empty() || line.front() == '#') return Done{};
         if (columns_.empty()) return take_header(line, number);
-        if (line == header_) return Done{};  // the program was started again
+        if (line == header_) return Done{};  // a repeated header: the program was started again
         return take_row(line, number);
     }
 
@@ -170,7 +170,7 @@ class CsvSeries : public SeriesFormat {
         return series_.add(key, *time, *size, number, line);
     }
 
-    // nvidia-smi prints a row for each GPU within a few milliseconds, then waits.
+    // Detects the rows of several GPUs: nvidia-smi prints a row for each GPU within a few milliseconds, then waits.
     void note_gap(double time) {
         constexpr double kAtOnce = 0.05, kWait = 0.25;
         if (last_) {
@@ -191,7 +191,7 @@ class CsvSeries : public SeriesFormat {
     std::optional<double> unit_{};
     bool nvidia_ = false;
     std::vector<std::size_t> gpus_{};               // columns that name the GPU
-    std::map<std::string, std::string> aliases_{};  // any name of a GPU to its name in the first of these columns
+    std::map<std::string, std::string> aliases_{};  // any name of a GPU -> its name in the first of `gpus_`
     std::optional<double> last_{};
     bool at_once_ = false;
     bool waits_ = false;

@@ -29,7 +29,7 @@ std::string without_escapes(std::string_view line) {
     return out;
 }
 
-// The texts of the outermost object.
+// The strings of the outermost object.
 class DockerFields : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, DockerFields> {
   public:
     bool Key(const char* data, rapidjson::SizeType size, bool) {
@@ -67,8 +67,8 @@ class DockerFields : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Dock
     std::string key_{};
 };
 
-// `docker stats`, asked again and again: tables with a header each, or one JSON object per line and container. Docker
-// prints no times, so the time is in front of each line, or the interval is given.
+// The output of repeated `docker stats`: tables with a header each, or one JSON object per line and container. Docker
+// prints no times, so the time must be in front of each JSON object, or the user must give the interval.
 class DockerSeries : public SeriesFormat {
   public:
     explicit DockerSeries(SeriesChoice choice) : choice_(std::move(choice)) {}

@@ -16,7 +16,7 @@ constexpr std::size_t kMostSamples = 2'000'000;
 constexpr std::size_t kMostListed = 10;
 constexpr std::size_t kLongestListed = 120;  // the name of a process can be a long command line
 
-// For a list of what can be chosen: long enough for the labels that distinguish series of Prometheus.
+// The name for a list of series in a message. Long enough for the labels that distinguish series of Prometheus.
 std::string listed_name(const std::string& name) {
     std::size_t end = std::min(name.size(), kLongestListed);
     while (end > 0 && end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80) --end;

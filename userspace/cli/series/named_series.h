@@ -12,7 +12,7 @@
 
 namespace memscope {
 
-// What the user says about a file that has more than one series, or series without times or units.
+// The options of the user for a file that has more than one series, or a series without times or units.
 struct SeriesChoice {
     std::optional<std::string> time{};   // column of the times
     std::optional<std::string> value{};  // column, process, container or series
@@ -26,14 +26,15 @@ using TakeSample = std::function<void(Seconds, Bytes)>;
 // An error in a line of the file.
 Error wrong_line(std::size_t number, std::string_view what, std::string_view line);
 
-// All series of a file, by name. Bounded, because a file may hold anything.
+// All series of a file, by name. Bounded, because a file can contain anything.
 class NamedSeries {
   public:
-    // An error if the time is before that of the sample before it, if a value is out of range or if there are too many.
+    // An error if the time is before the time of the previous sample, if a value is out of range, or if there are too
+    // many series or samples.
     Status add(const std::string& name, double time, double bytes, std::size_t line_number, std::string_view line);
-    // Passes the samples of the wanted series on. Wanted is the one with this name, else the only one whose name
-    // contains the text, else, without a text, the only one. Otherwise an error that lists the series. `option`: the
-    // one that chooses, as in "--value".
+    // Passes the samples of the wanted series to `take`: the series with this name, else the only series whose name
+    // contains the text. Without a text: the only series. Otherwise an error that lists the series. `option`: the
+    // option that chooses the series, for example "--value".
     Status pass_on(const std::optional<std::string>& wanted, std::string_view option, const TakeSample& take) const;
 
     bool empty() const { return series_.empty(); }

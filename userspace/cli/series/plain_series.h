@@ -10,14 +10,15 @@
 namespace memscope {
 
 // A recorded series as text: a header `t_seconds,bytes`, then one sample per line. Other columns are ignored, as are
-// empty lines and lines that begin with #. The file may have any length: each sample is passed on when it is read.
+// empty lines and lines that begin with #. The file may have any length, because each sample is passed on when it is
+// read.
 class PlainSeries {
   public:
     using Take = std::function<void(Seconds, Bytes)>;
 
     explicit PlainSeries(Take take) : take_(std::move(take)) {}
 
-    void skip_lines(std::size_t lines) { line_ += lines; }  // lines of the file before the first one that is passed
+    void skip_lines(std::size_t lines) { line_ += lines; }  // lines of the file before the first add_line()
     Status add_line(std::string_view line);
     Status finish() const;  // an error if there was no header
 

@@ -86,7 +86,7 @@ class RangeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rang
     }
 
     std::optional<Error> error{};
-    bool is_range = false;  // the API says so; promtool does not
+    bool is_range = false;  // the API reports that; promtool does not
 
   private:
     bool take_time(double number) {
@@ -95,7 +95,7 @@ class RangeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rang
     }
     bool take_value(std::string_view text) {
         if (!time_) return refuse("a value has no time");
-        if (text == "NaN") return true;  // Prometheus writes that where there is no value
+        if (text == "NaN") return true;  // Prometheus writes NaN if there is no value
         const auto number = parse_decimal(text);
         if (!number) return refuse(fmt::format("not a number: '{}'", shortened(text)));
         ++count_;
@@ -126,7 +126,7 @@ class RangeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rang
     double unit_;
     int depth_ = 0;
     int metric_depth_ = 0;  // 0: not in the labels of a series
-    int values_depth_ = 0;  // 0: not in its values
+    int values_depth_ = 0;  // 0: not in the values of a series
     std::string key_{};
     std::string label_{};
     std::map<std::string, std::string> labels_{};

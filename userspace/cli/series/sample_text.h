@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// A sample outside of these is an error.
+// A sample outside of these limits is an error.
 inline constexpr double kLargestTime = 1e12;  // seconds, also before 0
 inline constexpr double kLargestSize = 9e18;  // bytes; below 2^63
 

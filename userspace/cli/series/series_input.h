@@ -11,8 +11,8 @@
 
 namespace memscope {
 
-// A recorded series in one of the formats that people have. Recognizes the format by the first lines. The form
-// t_seconds,bytes may have any length: its samples are passed on when they are read.
+// Reads a recorded series in one of the known formats (SeriesKind). Recognizes the format by the first lines. A file
+// with the header t_seconds,bytes may have any length, because its samples are passed on when they are read.
 class SeriesInput {
   public:
     SeriesInput(SeriesChoice choice, TakeSample take) : choice_(std::move(choice)), take_(std::move(take)) {}

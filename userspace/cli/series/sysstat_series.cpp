@@ -12,7 +12,7 @@ namespace {
 constexpr double kDay = 86400;
 constexpr const char* kUsed = "kbmemused";
 constexpr double kKilobyte = 1024;
-constexpr double kEarliestDate = 1e9;  // seconds since 1970: the year 2001, and no time of a day
+constexpr double kEarliestDate = 1e9;  // seconds since 1970: the year 2001; larger than any time of day
 
 using Words = std::vector<std::string_view>;
 
@@ -22,7 +22,7 @@ std::size_t place_of(const Words& words, std::string_view word) {
 
 // `sar -r` and `pidstat -r` of sysstat: a banner, then tables with a header each, whose first column is a clock of 12
 // or 24 hours, or seconds since 1970 (`pidstat -H`). Lines with averages begin with a word of the user's language and a
-// colon. With other options than -r there are tables of other things in between, which are passed over.
+// colon. With more options than -r there are also other tables, which are skipped.
 class SysstatSeries : public SeriesFormat {
   public:
     explicit SysstatSeries(SeriesChoice choice) : choice_(std::move(choice)) {}
@@ -58,7 +58,7 @@ class SysstatSeries : public SeriesFormat {
     static bool is_average(const Words& words) {
         return words.front().ends_with(':') || (words.size() > 1 && words[1] == ":");
     }
-    // Every row has numbers, and some have nothing else.
+    // A header has no word that begins with a digit. Every row of values has such a word.
     static bool is_header(const Words& words) {
         return !words.empty() &&
                std::ranges::none_of(words, [](std::string_view word) { return word.find_first_of("0123456789") == 0; });
@@ -95,7 +95,7 @@ class SysstatSeries : public SeriesFormat {
         if (words.size() < columns_) return wrong_line(number, "has fewer columns than its header", line);
         if (!per_process_ && words.size() > columns_)
             return wrong_line(number, "has more columns than its header", line);
-        if (per_process_ && words[process_] == "-") return Done{};  // a thread, with the memory of its process
+        if (per_process_ && words[process_] == "-") return Done{};  // the row of a thread; its process has a row, too
         const auto unit = choice_.unit ? parse_unit(*choice_.unit) : std::optional(kKilobyte);
         const auto size = parse_sample_size(words[value_], unit);
         if (!size) return wrong_line(number, "not a size", line);

@@ -6,7 +6,7 @@
 namespace memscope {
 
 // Records which process sent a fatal signal to which process, and which processes the OOM killer chose. The programs
-// write this to the map `last_words`, and ProcessTree sends it when the process exits.
+// write this to the map `death_evidence`, and ProcessTree sends it when the process exits.
 class FatalSignals : public KernelFeature {
   public:
     static constexpr std::string_view kName = "deaths";

@@ -27,10 +27,10 @@ struct HostTensorAccount {
     SpaceId space{};
     std::int64_t bytes = 0;
     std::uint64_t storages = 0;
-    std::int64_t lost = 0;  // allocated when there was no room to record it
+    std::int64_t lost = 0;  // bytes of storages that found the map full
 };
 
-// A hash of the Python calls of a stack and of its process. Stacks without Python calls have one of their own.
+// A hash of a process and of the Python calls of a stack. A stack without Python calls has a CallsId of its own.
 enum class CallsId : std::uint64_t {};
 
 // Bytes of one stack that are still held, 0 if all were freed.
@@ -41,8 +41,8 @@ struct HostTensorSite {
     std::int64_t bytes = 0;
 };
 
-// What all stacks with the same Python calls have freed since the last reading: the lowest value of their bytes right
-// after a free, the highest one right before a free, and the deepest fall from a high value to a later low one.
+// Frees of all stacks with the same Python calls since the last reading: the lowest number of live bytes right after a
+// free, the highest number right before a free, and the largest fall from a high number to a later low number.
 struct HostTensorFrees {
     std::int64_t low = 0;
     std::int64_t high = 0;
@@ -52,11 +52,11 @@ struct HostTensorFrees {
 struct HostTensorReading {
     using Calls = std::pair<SpaceId, CallsId>;
     std::vector<HostTensorSite> sites{};
-    std::map<Calls, std::optional<HostTensorFrees>> calls{};  // those of all sites; `nullopt`: they have freed nothing
+    std::map<Calls, std::optional<HostTensorFrees>> calls{};  // of all sites; `nullopt`: nothing was freed
 };
 
 // Follows the storages of PyTorch's host tensors with user probes, in every copy of its library that processes have
-// mapped. Loaded when the first copy is found. Needs GrowthStacks, which tells address spaces apart and reads stacks.
+// mapped. Loaded when the first copy is found. Needs GrowthStacks, which identifies address spaces and reads stacks.
 class HostTensors : public KernelFeature {
   public:
     static constexpr std::string_view kName = "host_tensors";
@@ -67,15 +67,16 @@ class HostTensors : public KernelFeature {
     enum class Calls { all, failures };
     Result<ProbeRequest> probes(const Fd& library, std::span<const HostTensorPlace> places, Calls calls) const;
 
-    // Of address spaces that still exist. Forgets the others.
+    // The accounts of address spaces that still exist. Deletes the others.
     std::vector<HostTensorAccount> accounts();
-    HostTensorReading read();  // of these address spaces; begins the next reading
+    HostTensorReading read();  // the sites of these accounts; begins the next reading
     // Deletes storages of address spaces that accounts() has forgotten. Checks at most `most` storages and continues
     // there the next time.
     void sweep(std::size_t most);
     std::uint64_t entries() const;  // of the BPF map of storages
 
-    // Forgets all storages: frees may have been missed. With `on` false nothing is recorded until the next call.
+    // Forgets all storages, because frees may have been missed. If `on` is false, nothing is recorded until the next
+    // call.
     void begin_period(bool on);
 
     struct Cost {

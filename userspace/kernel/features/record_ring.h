@@ -15,8 +15,8 @@ namespace memscope {
 
 // Maximum number of records that a ring buffer can hold, if none is smaller than `smallest` bytes. A drain that stops
 // after this number has read every record that was there when it began. Without a limit, programs that write faster
-// than memscope reads would keep it running for ever. The rest stays in the ring buffer, whose descriptor stays
-// readable.
+// than memscope reads would keep the drain running for ever. The other records stay in the ring buffer, whose
+// descriptor stays readable.
 inline std::size_t most_records(int map, std::size_t smallest) {
     bpf_map_info info{};
     __u32 size = sizeof info;

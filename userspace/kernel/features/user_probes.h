@@ -34,7 +34,7 @@ struct ProbeRequest {
     std::string purpose{};  // for error messages
     Fd library{};           // O_PATH is enough
     // One link for all points of a group (Linux 6.6 and later). It needs CAP_BPF and CAP_PERFMON, while single probes
-    // need CAP_SYS_ADMIN on recent kernels. All points are detached in the time of one.
+    // need CAP_SYS_ADMIN on recent kernels. Detaching all points takes as long as detaching one.
     bool many_at_once = false;
     std::vector<ProbeGroup> groups{};
     auto fields() { return std::tie(purpose, library, many_at_once, groups); }

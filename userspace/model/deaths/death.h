@@ -12,7 +12,7 @@
 
 namespace memscope {
 
-// CONTRACT: deaths. docs/deaths.md says what each word means.
+// Why a process died. Metrics and JSON export the names; docs/deaths.md explains them.
 enum class DeathCause { oom_kill, sigkill, sigbus, signal, alloc_failed, cuda_oom };
 inline constexpr DeathCause kDeathCauses[] = {DeathCause::oom_kill, DeathCause::sigkill,      DeathCause::sigbus,
                                               DeathCause::signal,   DeathCause::alloc_failed, DeathCause::cuda_oom};
@@ -49,7 +49,7 @@ struct OomKill {
     bool marked = true;                     // false: killed because it shared the address space of the victim
 };
 
-// A file for which the kernel had no memory.
+// A file for which the kernel had no memory or no data.
 struct FullFile {
     std::string name{};         // last component of its path, any bytes; empty: unknown
     std::string file_system{};  // "tmpfs", "hugetlbfs"; else its magic number in hexadecimal

@@ -16,12 +16,12 @@ namespace memscope {
 // A device by its UUID ("GPU-...", "MIG-..."). Empty: the device is not known.
 using GpuId = std::string;
 
-// CONTRACT: the API by which a process has reserved memory of a device.
+// The API by which a process has reserved memory of a device. Metrics and JSON export the names.
 enum class GpuApi { alloc, vmm, pool, managed };
 inline constexpr GpuApi kGpuApis[] = {GpuApi::alloc, GpuApi::vmm, GpuApi::pool, GpuApi::managed};
 std::string_view name_of(GpuApi api);
 
-// CONTRACT: how host memory was pinned.
+// How host memory was pinned. Metrics and JSON export the names.
 enum class PinnedKind { allocated, registered };
 inline constexpr PinnedKind kPinnedKinds[] = {PinnedKind::allocated, PinnedKind::registered};
 std::string_view name_of(PinnedKind kind);  // "alloc", "register"
@@ -46,7 +46,7 @@ struct GpuDevice {
     std::optional<Bytes> total{};
     std::optional<double> utilization{};        // 0 to 1
     std::optional<std::uint64_t> xid_errors{};  // since watching began
-    std::vector<GpuHolder> holders{};           // by pid; holders of a MIG device are only listed there
+    std::vector<GpuHolder> holders{};           // by pid; the GPU of a MIG device does not list its holders
     bool knows_holders = false;                 // false: an empty list means "not known", not "none"
     GpuId part_of{};                            // of a MIG device: its GPU
     std::string trouble{};                      // why values are absent that were present before
@@ -55,12 +55,12 @@ struct GpuDevice {
 // Memory that one process or one role holds on one device.
 struct GpuUse {
     std::optional<Bytes> used{};                        // from NVML; contexts included
-    std::array<Bytes, std::size(kGpuApis)> reserved{};  // from the calls of the driver
+    std::array<Bytes, std::size(kGpuApis)> reserved{};  // from calls of the CUDA driver
     std::optional<Bytes> tensors{};                     // from PyTorch's static probes
 
     Bytes of(GpuApi api) const { return reserved[static_cast<std::size_t>(api)]; }
     Bytes reserved_total() const;
-    // Reserved, but in no tensor: cached, fragmented, or held by other libraries than PyTorch. None: not known.
+    // Reserved, but in no tensor: cached, fragmented, or held by libraries other than PyTorch. None: not known.
     std::optional<Bytes> cached() const;
     GpuUse& operator+=(const GpuUse& other);  // a value that only one side has counts as the sum
 };

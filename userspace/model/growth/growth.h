@@ -23,13 +23,13 @@ struct PythonFrame {
 struct NativeFrame {
     std::string symbol{};      // demangled; empty: the file has no symbol for the address
     std::string module{};      // path in the process; "[vdso]", "[anon]"; empty: no longer mapped
-    std::uint64_t offset = 0;  // address in terms of the headers of the file
+    std::uint64_t offset = 0;  // address as in the ELF file; without readable headers: file offset
     auto operator<=>(const NativeFrame&) const = default;
 };
 
 // All growth of one role and rank at one stack. Stacks with the same names are one site, even in several processes.
 struct GrowthSite {
-    std::int64_t bytes = 0;  // still held; at most what the processes have gained
+    std::int64_t bytes = 0;  // still held; at most the bytes that the processes have gained
     RoleKey role{};
     std::vector<pid_t> pids{};  // sorted
     std::vector<PythonFrame> python{};
@@ -70,11 +70,11 @@ enum class PlaneKind : std::uint8_t { resident, mapped, tensors_host, gpu, pinne
 inline constexpr std::size_t kPlanes = 5;
 std::string_view name_of(PlaneKind plane);
 
-// The time that growth is about.
+// The time span of a growth report.
 struct GrowthSpan {
     std::optional<Seconds> since{};  // age of the earlier snapshot that was subtracted; none: since watching began
     bool after_warmup = false;       // that snapshot is of the end of the warm-up
-    std::optional<double> peak{};    // what was held at this time, when the target held most; none: what is held now
+    std::optional<double> peak{};    // the growth of this time, when the target held most; none: of now
 };
 
 // The line that keeps the growth, by a plane that knows owners.
@@ -95,9 +95,10 @@ struct Growth {
     GrowthPlane gpu{};           // GPU memory, allocated from the CUDA driver and not freed since
     GrowthPlane pinned{};        // host memory that is still pinned by the CUDA driver
     ResidentMethod resident_method = ResidentMethod::live;
-    // Age of the oldest check which of the resident pages still exist. None: no sample, or a process was never checked.
+    // Age of the oldest check of the processes' sampled pages, which finds pages that no longer exist. None: there is
+    // no sample, or a process was never checked.
     std::optional<Seconds> pages_checked{};
-    // Mapped as well, but not counted as growth.
+    // Mapped memory that is not counted as growth.
     std::int64_t file_mapped_bytes = 0;
     std::int64_t reserved_bytes = 0;  // without access: PROT_NONE
     HostTensorRecording host_tensors{};

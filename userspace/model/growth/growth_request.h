@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// The time that a report of growth is about.
+// The time span that a user requests for a growth report.
 struct GrowthRequest {
     enum class Since {
         start,   // since watching began
@@ -15,8 +15,9 @@ struct GrowthRequest {
     };
     Since since = Since::start;
     Seconds ago{};         // only for Since::ago
-    bool at_peak = false;  // what was held when the target held most, instead of now
-    // With at_peak: only the peak that was kept, never now, because the processes may have exited since the last tick.
+    bool at_peak = false;  // the growth of the time when the target held most, instead of now
+    // With at_peak: use only the stored growth of an earlier peak, never the present growth, because the processes may
+    // have exited since the last tick.
     bool kept_peak = false;
     bool operator==(const GrowthRequest&) const = default;
 };

@@ -79,7 +79,7 @@ void LiveSamples::change(Space& space, const Change& change) {
     if (space.changes.size() > limits_.recent) space.changes.pop_front();
 }
 
-// A page that was not found at its old address because it had moved.
+// Restores the samples of pages that were not found at their old address because they had moved.
 void LiveSamples::bring_back(Space& space, const Change& change) {
     auto it = space.absent.lower_bound(change.range.begin);
     while (it != space.absent.end() && it->first < change.range.end) {
@@ -129,7 +129,7 @@ void LiveSamples::apply(const RangeEvent& event) {
     const auto removed = removed_by(event);
     if (!removed || removed->range.begin == removed->range.end) return;
     Space& space = found != spaces_.end() ? found->second : spaces_[event.id];
-    // Which pages the lost events took away is not known, and their addresses may be in use again.
+    // It is not known which pages the lost events took away, and the addresses of these pages may be in use again.
     if (event.lost > space.lost) clear(space);
     space.lost = event.lost;
     if (removed->moves && event.range.size() < removed->range.size()) {  // it shrinks: the rest is unmapped
@@ -231,7 +231,7 @@ void LiveSamples::thin(const ProcessId& process) {
     if (found == spaces_.end()) return;
     Space& space = found->second;
     ++space.halvings;
-    space.absent.clear();  // these have the bytes of before
+    space.absent.clear();  // their bytes are from before the halving
     // Every second sample by address: neighbours were mostly touched at the same stack.
     bool keep = false;
     for (auto it = space.samples.begin(); it != space.samples.end();) {

@@ -13,8 +13,8 @@ namespace memscope {
 // Samples of anonymous pages that are still there. A sample ends when its page is unmapped, replaced, given back or
 // found absent; it moves with mremap().
 //
-// Samples and range events come through two ring buffers, so a sample can arrive after the event that ends it. Recent
-// events are therefore kept, and applied to samples that are older than they are.
+// Samples and range events come through two ring buffers, so a sample can arrive after the event that ends it.
+// Therefore recent events are kept and applied to samples that are older than the event.
 class LiveSamples {
   public:
     struct Limits {

@@ -181,7 +181,7 @@ std::int64_t bytes_at(const MappedTotals& totals, std::uint64_t stack) {
 
 }  // namespace
 
-// Of the stacks whose ranges the event has unmapped.
+// Updates the troughs of the stacks whose ranges the event has unmapped.
 void RangeMap::note_troughs(const RangeEvent& event) {
     const Seconds now = seconds(event.time_ns);
     for (const RangePiece& piece : taken_[event.thread].pieces) {

@@ -11,7 +11,7 @@
 
 namespace memscope {
 
-// To what the growth of a range is attributed while it is writable memory.
+// The owner to which the growth of a range is attributed while the range is writable memory.
 enum class RangeOwner : std::uint8_t {
     nobody,   // not writable so far: attributed when it becomes writable
     before,   // mapped before it was followed, or inherited from the parent: no growth

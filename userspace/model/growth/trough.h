@@ -17,8 +17,8 @@ class Trough {
 
     // The stack held `high`, then freed memory and held `bytes` after that. Times are of one clock and do not go back.
     void note(Seconds now, std::int64_t bytes, std::int64_t high) { note(now, bytes, high, high - bytes); }
-    // Several frees: the lowest value after one, the highest before one, and the deepest fall, which is less than the
-    // difference if the highest value came later.
+    // Several frees: the lowest value after a free, the highest value before a free, and the deepest fall, which is
+    // less than the difference if the highest value came later.
     void note(Seconds now, std::int64_t low, std::int64_t high, std::int64_t fall) {
         if (!current_.low || now - current_.began >= kSpan) {
             before_ = current_;

@@ -7,8 +7,8 @@
 
 namespace memscope {
 
-// Which target is inside which. The kernel names only the innermost target of a process; this class finds the enclosing
-// ones.
+// Knows which target is inside which other target. The kernel names only the innermost target of a process; this class
+// finds the enclosing targets.
 class Nesting {
   public:
     void add(CgroupId target, CgroupId enclosing);  // moves the target if it is already known

@@ -210,7 +210,7 @@ void ProcessTable::admit(const ScannedTask& scanned) {
 void ProcessTable::miss(Living::iterator process, std::uint64_t scan_began_ns, const IsEnding& is_ending) {
     if (process->second.task.time_ns >= scan_began_ns) return;
     // A process that had ended when it was checked has sent its exit event by then, but perhaps after the events of
-    // this scan were taken. They have been taken again before the next scan.
+    // this scan were taken. The events are taken again before the next scan, which then knows the exit.
     if (!process->second.ended_unseen) {
         process->second.ended_unseen = !is_ending || !is_ending(process->second.task.id);
         return;

@@ -24,7 +24,7 @@ struct TrackedProcess {
     std::optional<int> rank{};
     RoleKey role{};                    // key of its series
     std::optional<int> folded_rank{};  // its rank, if `role` has none because the target has too many ranks
-    std::optional<int> slot{};         // of a DataLoader worker
+    std::optional<int> slot{};         // of a DataLoader or compile worker
     std::uint32_t exec_count = 0;
     bool details_wanted = true;       // argv and rank have to be read from /proc
     bool growth_begun = false;        // its growth is followed

@@ -22,9 +22,9 @@ void count_crossings(const TrackedProcess& process, const RoleKey& role, const L
     }
 }
 
-// In every target, mapped minus unmapped bytes are what its processes have mapped now. So a process that comes from
-// another target brings all that it has mapped, a process that leaves takes that away, and the mappings of a process
-// that has ended are subtracted even if its exit event was lost.
+// In every target, mapped minus unmapped bytes must equal the bytes that its processes have mapped now. So a process
+// that comes from another target adds all its mapped bytes, a process that leaves subtracts them, and the mappings of a
+// process that has ended are subtracted even if its exit event was lost.
 void count_mappings(const TrackedProcess& process, const RoleKey& role, const Ledgers& now,
                     const LedgersAround& around) {
     const Ledgers before = around(process.settled_target);

@@ -8,7 +8,7 @@
 
 namespace memscope {
 
-// The counters of one target by role. They keep what a process has added after the process has ended.
+// The counters of one target by role. After a process has ended, the counters still include it.
 class RoleLedger {
   public:
     RoleCounters& at(const RoleKey& role) { return counters_[role]; }
@@ -26,8 +26,8 @@ class RoleLedger {
 // The ledgers of all targets around a process, given the innermost of them. Empty for kNoCgroup.
 using LedgersAround = std::function<std::vector<RoleLedger*>(CgroupId innermost)>;
 
-// Adds to `role` what the process did since its last settle(): in every target where the process is, and in every
-// target that it has entered or left since.
+// Adds the changes of the process since its last settle() to the counters of `role`: in every target where the process
+// is, and in every target that it has entered or left since.
 void count_process(const TrackedProcess& process, const RoleKey& role, const LedgersAround& around);
 
 }  // namespace memscope

@@ -35,7 +35,7 @@ std::vector<CgroupId> TargetPaths::find_inside(const std::string& path) {
     };
     ++lookups_;
     const auto end = find_behind(path);
-    // Targets below one of these already have it as their enclosing target.
+    // Targets that are deeper already have one of these as their enclosing target.
     for (auto at = targets_.upper_bound(path); at != end; at = find_behind(at->first)) inside.push_back(at->second);
     return inside;
 }

@@ -9,13 +9,14 @@
 
 namespace memscope {
 
-// The paths of all targets, to find out which target is inside which when one is added. add() visits the ancestors of
-// the target and the outermost targets below it, not all targets, because thousands of cgroups can match a glob.
+// The paths of all targets. They show which target is inside which other target when a target is added. add() visits
+// the ancestors of the target and the outermost targets below it, not all targets, because thousands of cgroups can
+// match a glob.
 class TargetPaths {
   public:
     struct Place {
         CgroupId enclosing = kNoCgroup;  // the nearest target around it
-        std::vector<CgroupId> inside{};  // the outermost targets below it: they have it as their enclosing target now
+        std::vector<CgroupId> inside{};  // the outermost targets below it, which it encloses now
     };
     // Paths have no slash at their ends; "" is the root, which encloses all others.
     Place add(const std::string& path, CgroupId target);

@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// Null in JSON instead of an empty text.
+// The text, or nullopt if it is empty: JSON shows null instead of an empty text.
 inline std::optional<std::string> known(const std::string& text) {
     return text.empty() ? std::nullopt : std::optional(text);
 }

@@ -26,8 +26,8 @@ void keep_within_bounds(DeathReport& report);
 // Raised when a reader of the previous version would misread the report. New fields alone do not raise it.
 inline constexpr int kDeathReportVersion = 1;
 
-// The last key: the whole report as a record (record/record.h), in base64. `memscope report` shows that, since the JSON
-// has only what scripts need.
+// The last key: the whole report as a record (record/record.h), in base64. `memscope report` shows the record, because
+// the JSON has only the fields that scripts need.
 inline constexpr std::string_view kRecordKey = "record";
 
 // The whole report: one line of JSON without a newline at its end, always valid UTF-8. docs/reports.md has the fields.

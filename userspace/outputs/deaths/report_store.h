@@ -44,9 +44,9 @@ class ReportStore {
 
     OwnedDirectory directory_;
     Limits limits_;
-    bool counted_ = false;   // the directory has been read, so that the next two are known
+    bool counted_ = false;   // the directory has been read, so that files_ and bytes_ are known
     std::size_t files_ = 0;  // upper bound: a report that is written twice counts twice until the directory is read
-    Bytes bytes_{};          // the same
+    Bytes bytes_{};          // upper bound, like files_
 };
 
 // "death-20261115T150338Z-train-4711.json". Sorting by name sorts by time.

@@ -122,7 +122,7 @@ std::uint64_t ProfileProto::mapping(std::int64_t module) {
     if (!added) return found->second;
     pbf_writer writer(writer_, profile::mapping);
     writer.add_uint64(mapping_field::id, found->second);
-    writer.add_uint64(mapping_field::memory_limit, UINT64_MAX);  // addresses are file offsets: the mapping has them all
+    writer.add_uint64(mapping_field::memory_limit, UINT64_MAX);  // ELF addresses, so the mapping must contain them all
     writer.add_int64(mapping_field::filename, module);
     writer.add_bool(mapping_field::has_functions, true);  // pprof need not symbolize again
     return found->second;

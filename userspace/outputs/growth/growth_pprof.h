@@ -55,8 +55,8 @@ class ProfileProto {
     std::uint64_t locations_ = 0;
 };
 
-// A gzipped profile for `pprof` and other readers of its format: sample types resident, mapped, gpu and pinned, in
-// bytes. A call site that is in several planes is one sample with several values.
+// A gzipped profile for `pprof` and other readers of its format: sample types resident, mapped, tensors_host, gpu and
+// pinned, in bytes. A call site that is in several planes is one sample with several values.
 std::string growth_pprof(const GrowthReport& report);
 
 }  // namespace memscope

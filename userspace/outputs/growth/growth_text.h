@@ -17,7 +17,7 @@ std::string growth_text(const GrowthReport& report, const TextLook& look);
 
 // Parts that the live view also uses.
 std::string_view resident_meaning(ResidentMethod method);  // what the resident plane shows
-// The same, and when memscope last checked which pages still exist, if that was some time ago.
+// resident_meaning(), and when memscope last checked which pages still exist, if that was 10 s ago or longer.
 std::string resident_state(const Growth& growth);
 std::string human_growth(std::int64_t bytes);  // "1.9 GiB", "-312 KiB"
 std::string role_text(const RoleKey& role);    // "trainer 0"

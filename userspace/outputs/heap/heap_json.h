@@ -10,7 +10,7 @@
 
 namespace memscope {
 
-// Heap censuses with what is needed to show them.
+// Heap censuses, and the options for showing them.
 struct HeapReport {
     double time = 0;                      // seconds since 1970
     std::optional<std::string> target{};  // none: a process without a watcher

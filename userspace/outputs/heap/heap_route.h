@@ -14,8 +14,8 @@ struct HeapAnswer {
     std::vector<ProcessHeap> processes{};  // largest first
     std::vector<Error> failed{};
 };
-// Takes censuses now, of the process with that pid or of the largest processes of the target, and waits for them. From
-// any thread but that of the ticks.
+// Takes censuses now, of the process with that pid or of the largest processes of the target, and waits for them. Any
+// thread may call it, except the thread of the ticks.
 using HeapSource = std::function<HeapAnswer(const TargetSnapshot& target, std::optional<pid_t> pid)>;
 
 // /api/v1/heap: what is in the heaps of a target. Query: `pid`, `format` (json, text), `top` (entries of each list),

@@ -41,7 +41,7 @@ void write_name(JsonWriter& json, const ArrayGroup& group) {
     json.field("count", group.count);
 }
 
-// The first `top` entries that are wanted.
+// Writes the first `top` entries for which wanted() is true.
 template <class T, class Wanted>
 void write_list(JsonWriter& json, std::string_view key, const std::vector<Changed<T>>& entries, std::size_t top,
                 Wanted wanted) {

@@ -10,7 +10,7 @@ namespace memscope {
 
 // Members of a process in the JSON of a heap census: `objects`, `refused`, `types`, `tensors`, `tensor_totals`,
 // `arrays`, `holders`. The lists are empty if there is no Python. `type`: only types with this name, and only holders
-// of it.
+// of this type.
 void write_objects(JsonWriter& json, const ProcessHeap& process, std::size_t top,
                    const std::optional<std::string>& type);
 

@@ -73,7 +73,7 @@ std::string row(const Changed<T>& entry, bool changes, std::size_t columns) {
     return line + "\n";
 }
 
-// What grew first, then what is largest.
+// Entries that grew come first, by their growth. The others keep their order.
 template <class T>
 std::vector<Changed<T>> by_change(std::vector<Changed<T>> entries) {
     std::ranges::stable_sort(entries, [](const Changed<T>& a, const Changed<T>& b) {

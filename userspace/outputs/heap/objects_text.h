@@ -12,8 +12,8 @@ namespace memscope {
 std::string objects_text(const ProcessHeap& process, std::size_t top, const std::optional<std::string>& type,
                          std::size_t columns);
 
-// The answer in one sentence: which container has grown or holds most. If the objects were refused, why. Empty if the
-// objects were not asked for, or if there is no Python.
+// The answer in one sentence: which container has grown or holds most. If the objects could not be read: the reason.
+// Empty if the objects were not asked for, or if there is no Python.
 std::string objects_sentence(const ProcessHeap& process);
 
 // One container in two lines: its path, then its type, length and sizes. `changes`: with columns for changes.

@@ -71,7 +71,7 @@ HostCheck::HostCheck(const ListenAddress& address, std::vector<std::string> name
 }
 
 bool HostCheck::allows(std::string_view host) const {
-    if (is_address(AF_INET6, host)) return true;  // without brackets: what follows the last colon is no port
+    if (is_address(AF_INET6, host)) return true;  // without brackets, so the text after the last colon is not a port
     const std::string_view name = without_port(host);
     if (name.starts_with('[') && name.ends_with(']')) return is_address(AF_INET6, name.substr(1, name.size() - 2));
     return is_address(AF_INET, name) || std::ranges::find(names_, normalized(name)) != names_.end();

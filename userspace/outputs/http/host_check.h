@@ -13,7 +13,7 @@ namespace memscope {
 // A host name as a Host header names it, in lower case and without the final dot. For the option --http-host.
 Result<std::string> parse_host_name(std::string_view text);
 
-// 127.0.0.0/8, ::1, and the same as IPv6 addresses.
+// 127.0.0.0/8 (also as IPv4-mapped IPv6 addresses) and ::1.
 bool is_loopback(const ListenAddress& address);
 
 // Protects a TCP listener from DNS rebinding: a web page of evil.example lets its name resolve to 127.0.0.1, and then

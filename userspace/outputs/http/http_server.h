@@ -16,15 +16,15 @@ struct HttpLimits {
     Seconds request{10};  // from connecting to the end of the headers
 };
 
-// Read-only HTTP: GET and HEAD, one request per connection, everything bounded. Runs the handler in a thread of its own
-// and answers that come later (HttpResponse::later) in a second one, so that a scrape does not wait for them. The
-// destructor waits for both threads.
+// Read-only HTTP: GET and HEAD, one request per connection, everything bounded. Runs the handler in a thread of its
+// own. Late answers (HttpResponse::later) are made in a second thread and slow ones in a third, so that a scrape does
+// not wait for them. The destructor waits for all threads.
 class HttpServer {
   public:
     // Answers only requests whose Host header passes HostCheck; `names` come from parse_host_name.
     static Result<HttpServer> on_tcp(const ListenAddress& address, HttpHandler handler, HttpLimits limits = {},
                                      std::vector<std::string> names = {});
-    // The same on a socket that listens already.
+    // Like on_tcp(), but on a socket that listens already.
     static Result<HttpServer> on_socket(const Fd& socket, const ListenAddress& address, HttpHandler handler,
                                         HttpLimits limits = {}, std::vector<std::string> names = {});
     // Mode 0660, group `memscope` if it exists. The destructor removes the file.

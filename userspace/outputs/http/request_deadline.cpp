@@ -73,7 +73,8 @@ void RequestDeadline::ended(int socket) {
     connections_.erase(socket);
 }
 
-// shutdown() wakes the thread of the server, which then closes the descriptor. The lock keeps it open until then.
+// shutdown() wakes the thread of the server, which then closes the descriptor. The lock keeps the descriptor open until
+// then.
 void RequestDeadline::cut_off(int socket, Connection& connection, std::string_view answer) {
     if (!connection.answered) ::send(socket, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     ::shutdown(socket, SHUT_RDWR);

@@ -9,11 +9,11 @@
 
 namespace memscope {
 
-// The member `sharing` of a tick.
+// Writes the member `sharing` of a tick.
 void write_sharing(JsonWriter& json, const Sharing& sharing);
 
-// The key `gpu` of a tick: the devices of the machine, and the memory that the target holds on them by role and by
-// process. Null if there is no device and no such memory.
+// Writes the member `gpu` of a tick: the devices of the machine, and the memory that the target holds on them by role
+// and by process. Null if there is no device and no such memory.
 void write_gpu(JsonWriter& json, const Snapshot& snapshot, const TargetSnapshot& target);
 
 // Writes the fields of a verdict into an object that is already open.

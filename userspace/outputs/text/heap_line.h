@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// A part of a heap as people read it.
+// A part of a heap, with its name for users.
 struct HeapPartText {
     std::string name{};  // "malloc free"
     HeapPart part{};

@@ -47,15 +47,15 @@ class NoticeWriter {
     std::vector<std::string> target_lines(double time, const TargetSnapshot* before, const TargetSnapshot& now);
 
     std::map<std::string, LimitMarks> marks_{};  // by name of the target, while it is up
-    std::set<std::string> free_memory_{};        // leaking targets of which a line has said that it is free memory
-    std::set<std::string> holders_{};            // leaking targets of which a line has named the holders
+    std::set<std::string> free_memory_{};        // leaking targets whose line has named free memory as the cause
+    std::set<std::string> holders_{};            // leaking targets whose line has named the holders
 };
 
 // One line when file descriptors run out and one when there are enough again, no matter how many targets are refused in
 // between. Without the prefix "memscope: ". `before`: the previous tick; null at the first tick.
 std::vector<std::string> unwatched_targets(const SelfSample* before, const SelfSample& now);
 
-// The line for a missing target. memscope cannot tell a mistyped name from a cgroup that does not exist yet.
+// The line for a missing target. memscope cannot distinguish a mistyped name from a cgroup that does not exist yet.
 std::string waiting_notice(const std::vector<std::string>& names);
 
 }  // namespace memscope

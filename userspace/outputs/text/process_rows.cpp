@@ -104,7 +104,7 @@ std::size_t end_of_program(std::string_view command, std::string_view comm) {
 struct Titled {
     std::string program{};  // without directories
     std::string options{};  // of the interpreter, with a space before each
-    std::string script{};   // and its arguments; empty: the program is not an interpreter with a script
+    std::string script{};   // with its arguments; empty: the program is not an interpreter with a script
     std::string rest{};     // the arguments of another program, with a space before them
 };
 

@@ -31,8 +31,8 @@ Bytes held(const RoleTotals& role);
 bool inherits_pages(const std::vector<Process>& processes);
 // A title that a user recognizes: the command without directories, and the comm before it if the two differ.
 std::string title_of(const Process& process);
-// The same for a column of `width`: if it does not fit, the script is named without its interpreter. The caller cuts
-// it.
+// The title for a column of `width`. If title_of(process) does not fit, the title names the script without its
+// interpreter. It can still be too long: the caller cuts it.
 std::string title_of(const Process& process, std::size_t width);
 
 }  // namespace memscope

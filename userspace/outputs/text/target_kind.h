@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-// What a target is, beside its name: "cgroup v2", "pid 4711, cgroup v2".
+// The kind of a target, without its name: "cgroup v2", "pid 4711, cgroup v2".
 std::string target_kind_text(const TargetInfo& target);
 
 }  // namespace memscope

@@ -13,7 +13,7 @@ namespace {
 constexpr Seconds kEarliestDate(1e9);  // the year 2001; a smaller time does not count from 1970
 
 std::string per_hour(double bytes_per_second) {
-    constexpr double kMost = 1.8e19;  // what 64 bits hold
+    constexpr double kMost = 1.8e19;  // below the largest 64-bit number
     const Bytes size{static_cast<std::uint64_t>(std::min(std::abs(bytes_per_second) * 3600, kMost))};
     return (bytes_per_second < 0 ? "-" : "+") + human_size(size) + "/h";
 }
@@ -39,7 +39,7 @@ std::string verdict_text(const Judgement& judgement, Seconds began, const std::o
         if (!time) return;
         const bool first = *time == began;
         const std::string since = first ? "the start" : human_duration(*time - began) + " after the start";
-        // Seconds since 1970 say nothing to people.
+        // Users cannot read seconds since 1970, so these are left out.
         line(name, *time < kEarliestDate ? fmt::format("{:.0f} s ({})", time->count(), since) : since);
     };
     line("confidence", fmt::format("{:.0f} %", judgement.confidence * 100));

@@ -16,7 +16,7 @@ GlobProgress::GlobProgress(const std::vector<std::string_view>& pattern) : GlobP
 
 GlobProgress::GlobProgress(const std::vector<std::string_view>& pattern, std::vector<std::size_t> positions)
     : pattern_(&pattern), positions_(std::move(positions)) {
-    // `**` may also match no component: then the component after it comes next.
+    // `**` may also match no name. Then the next name must match the component after it.
     for (std::size_t i = 0; i < positions_.size(); ++i)
         if (positions_[i] < pattern.size() && pattern[positions_[i]] == "**") positions_.push_back(positions_[i] + 1);
     std::sort(positions_.begin(), positions_.end());

@@ -9,12 +9,12 @@ namespace memscope {
 bool has_wildcard(std::string_view text);
 bool component_matches(std::string_view pattern, std::string_view name);
 
-// The components of the pattern that may come next. It is carried down the tree and answers at each directory whether
-// that is a match and whether a match is possible below it. `**` as a component matches any number of them, including
-// none.
+// The state of matching a path against a pattern: the components of the pattern that the next name may match. A walk of
+// the tree calls after(name) for each directory and then asks whether the directory matches and whether a match below
+// it is possible. The component `**` matches any number of names, including none.
 class GlobProgress {
   public:
-    // `pattern` must outlive this object and all that derive from it
+    // `pattern` must outlive this object and all objects that after() makes from it.
     explicit GlobProgress(const std::vector<std::string_view>& pattern);
 
     GlobProgress after(std::string_view name) const;

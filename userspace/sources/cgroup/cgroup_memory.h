@@ -62,7 +62,7 @@ class AncestorReadings {
   public:
     struct Reading {
         CgroupLimits limits{};
-        std::optional<LevelUsage> usage{};  // none if it has no limit, or if its limit does not apply to its children
+        std::optional<LevelUsage> usage{};  // none if the ancestor has no limit, or one that does not apply to children
     };
 
     void begin_tick() { readings_.clear(); }
@@ -86,7 +86,8 @@ class CgroupMemory {
                            const SysRoot& root = {}, std::shared_ptr<AncestorReadings> ancestors = nullptr);
 
     // After the cgroup was removed: an error for which is_gone() is true. If the target has no memory controller (v2),
-    // its nearest ancestor with one is measured, the events are those of that ancestor, and `measured_at` names it.
+    // its nearest ancestor with the controller is measured: usage and events are those of the ancestor, and
+    // `measured_at` is its name.
     // `countable_kernel`: page tables and kernel stacks of the target's processes. On v1 this is the only kernel memory
     // that is counted.
     Result<MemoryState> sample(const HostMemory& host, Bytes countable_kernel = {});

@@ -73,7 +73,7 @@ class ElfFile {
     // entry per name. A table above kSearchLimit is not searched.
     std::optional<ElfSymbol> find_symbol(std::string_view name) const;
     std::vector<std::optional<ElfSymbol>> find_symbols(std::span<const std::string_view> names) const;
-    // The same in .dynsym only, which has every symbol that other files can use.
+    // Like find_symbols(), but searches only .dynsym, which has every symbol that other files can use.
     std::vector<std::optional<ElfSymbol>> find_exports(std::span<const std::string_view> names) const;
 
     // Calls visit(text) for each occurrence of `marker`. The text reaches to the next NUL, at most `most` bytes. Stops

@@ -55,12 +55,12 @@ Result<LoadedModule> load_module(const SysRoot& root, const ModuleWanted& wanted
 // Does these reads directly, or in a helper process.
 class NativeReads {
   public:
-    // For the thread of the ticks: `no` returns what a helper has read already. From any thread: `yes` waits, and
-    // `some` waits as well, but the caller names only its largest sites, because libraries with many symbols take
-    // seconds.
+    // `no`, for the thread of the ticks: returns only what a helper has read already. `yes` and `some`, for any thread:
+    // wait for the helper. With `some` the caller symbolizes only its largest sites, because loading the symbols of a
+    // large library takes seconds.
     enum class Wait { no, some, yes };
     virtual ~NativeReads() = default;
-    // None: not known yet, call again later. `number` distinguishes reads of the same process.
+    // `nullopt`: not known yet, call again later. `number` distinguishes reads of the same process.
     virtual std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) = 0;
     virtual std::optional<Result<ModulePlace>> find(pid_t pid, const MappedRange& mapped, std::uint64_t headers) = 0;
     virtual std::optional<Result<LoadedModule>> load(ModuleWanted wanted, Wait wait) = 0;

@@ -15,7 +15,7 @@ class SymbolTable {
   public:
     static constexpr std::size_t kSymbolLimit = 2'000'000;
     static constexpr std::size_t kNamesLimit = std::size_t{96} << 20;  // bytes of all names together
-    static constexpr std::size_t kNameLimit = 4096;                    // a longer one is cut off
+    static constexpr std::size_t kNameLimit = 4096;                    // a longer name is cut off
 
     // Reads .symtab and .dynsym; empty if the file has neither.
     static Result<SymbolTable> load(const ElfFile& file);

@@ -13,8 +13,8 @@ constexpr std::string_view kCudaFileName = "libcuda.so";  // prefix of the file 
 // The executable mappings of a process whose file is named like the CUDA driver, one per file. The name proves nothing.
 std::vector<MappedRange> cuda_mappings(std::string_view maps);
 
-// File offsets of the followed calls, each offset once. Calls that the file does not export, or not in code, are left
-// out, because older drivers have fewer.
+// File offsets of the followed calls, each offset once. Calls that the file does not export, or whose address is not in
+// executable code, are left out, because older drivers have fewer calls.
 std::vector<CudaPlace> cuda_places(const ElfFile& file);
 
 struct CudaLibrary {

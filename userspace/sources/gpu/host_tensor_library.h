@@ -9,8 +9,8 @@ namespace memscope {
 
 constexpr std::string_view kHostTensorFileName = "libc10.so";  // prefix of the file names
 
-// The functions that PyTorch calls for each storage of a host tensor. New and Delete, or an error, because one of them
-// alone gives wrong sums.
+// The functions that PyTorch calls for each storage of a host tensor. An error if New or Delete is missing, because one
+// of them alone gives wrong sums.
 Result<std::vector<HostTensorPlace>> host_tensor_places(const ElfFile& file);
 
 struct HostTensorLibrary {

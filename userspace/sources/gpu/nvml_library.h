@@ -47,7 +47,7 @@ class NvmlLibrary {
   public:
     static constexpr const char* kName = "libnvidia-ml.so.1";
 
-    // `name` as for dlopen(). It must come from memscope itself, because the library runs with our privileges.
+    // `name` as for dlopen(). It must not come from user input, because the library runs with our privileges.
     static Result<NvmlLibrary> open(const std::string& name = kName);
 
     const NvmlCalls& calls() const { return calls_; }

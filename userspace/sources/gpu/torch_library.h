@@ -10,8 +10,8 @@ namespace memscope {
 
 constexpr std::string_view kTorchFileName = "libc10_cuda.so";  // prefix of the file names
 
-// The probes at which tensors are allocated and freed. All of them or an error, because an incomplete set gives wrong
-// sums.
+// The probes at which tensors are allocated and freed. An error if a probe cannot be followed, because an incomplete
+// set gives wrong sums.
 Result<std::vector<TorchPlace>> torch_places(const ElfFile& file, Machine machine = kThisMachine);
 
 struct TorchLibrary {

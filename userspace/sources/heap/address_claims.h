@@ -11,7 +11,8 @@ namespace memscope {
 
 enum class HeapOwner { arena, mapped_block, python, stack };
 
-// Which addresses belong to which owner. No address has two owners: a range that overlaps an earlier one is refused.
+// Records the owner of each address range. No address has two owners: a range that overlaps an earlier range is
+// refused.
 class AddressClaims {
   public:
     bool add(HeapRange range, HeapOwner owner) {

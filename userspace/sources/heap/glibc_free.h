@@ -25,7 +25,7 @@ struct GlibcFree {
     std::uint64_t absent = 0;     // places where a page could not be read, for instance because it is swapped out
     std::uint64_t cut_off = 0;    // lists with more chunks than the limit
     bool late = false;            // the deadline passed: lists are not complete
-    double error = 0;             // of a sample: share of the heaps, 95 % of samples are nearer
+    double error = 0;             // FreeMethod::sample: half of the 95 % confidence interval, as a share of the heaps
 };
 
 struct FreeLimits {
@@ -37,7 +37,7 @@ struct FreeLimits {
 // the heaps are too large for that, it walks samples of them.
 GlibcFree find_glibc_free(const GlibcMalloc& glibc, const TcacheChunks& tcaches, PresentMemory& memory,
                           const FreeLimits& limits);
-// The same by one method only, for tests and measurements.
+// Like find_glibc_free(), but with one method only, for tests and measurements.
 GlibcFree find_glibc_free_by(FreeMethod method, const GlibcMalloc& glibc, const TcacheChunks& tcaches,
                              PresentMemory& memory, const FreeLimits& limits);
 

@@ -56,7 +56,7 @@ class FreeLists {
         run(std::move(cursors), kAllRounds, fast_deadline_);
         fast_is_complete_ = !free_.late && free_.cut_off == 0 && free_.torn == 0 && free_.absent == 0;
         cursors.clear();
-        // Of the others the largest chunks first, because malloc_trim() returns pages of those only.
+        // Then the bins, the largest chunks first, because malloc_trim() returns pages of those only.
         const std::uint64_t least = bin_of(page_bytes());
         for (std::uint64_t bin = kGlibcBins - 1; bin >= least; --bin) add(cursors, bin);
         add(cursors, kUnsorted);
@@ -68,14 +68,14 @@ class FreeLists {
         return free_;
     }
 
-    // Bytes in fastbins that the lists led to.
+    // Bytes of the chunks that were found in fastbins.
     std::uint64_t fast_bytes() const { return fast_bytes_; }
     bool fast_is_complete() const { return fast_is_complete_; }
     // Resident bytes at the end of the main heap that malloc_trim() returns.
     std::uint64_t top_trimmable() const { return top_trimmable_; }
 
-    // Addresses at which chunks certainly begin, sorted, for each arena: the chunks that were found, and the first ones
-    // of every list, which are spread over the heaps.
+    // Addresses at which chunks certainly begin, sorted, for each arena: the chunks that were found, and the first
+    // chunks of every list, which are spread over the heaps.
     std::vector<std::vector<std::uint64_t>> marks() {
         constexpr std::size_t kMostMarks = 20000;
         constexpr std::size_t kMostOfList = 500;
@@ -177,7 +177,7 @@ class FreeLists {
         return cursor.bin == kUnsorted || bin_of(chunk.size()) == cursor.bin;
     }
 
-    // Follows a broken list from its other end, too. Chunks that are found twice are counted once.
+    // Follows a broken list from its other end, too. sum_up() counts a chunk that is found twice only once.
     bool turn_back(Cursor& cursor, std::uint64_t& reason) const {
         ++reason;
         if (cursor.fast || cursor.backwards) return false;

@@ -10,9 +10,9 @@
 
 namespace memscope {
 
-// Walks through the heaps chunk by chunk. Each chunk says where the next one begins, and the next one whether this one
-// is free. A walk begins at the first chunk of a heap or at a chunk that is in a free list. It cannot begin anywhere
-// else, because old heads of chunks lie inside other chunks.
+// Walks through the heaps chunk by chunk. The head of a chunk has its size, and the head of the next chunk has a flag
+// that says whether the chunk is free. A walk begins at the first chunk of a heap or at a chunk that is in a free list.
+// It cannot begin anywhere else, because stale heads lie inside other chunks.
 class HeapWalk {
   public:
     HeapWalk(const GlibcMalloc& glibc, const TcacheChunks& tcaches, FreeLists& lists, PresentMemory& memory)
@@ -98,7 +98,7 @@ class HeapWalk {
             sum += value;
             squares += value * value;
         }
-        double error() const {  // of the mean: 95 % are nearer
+        double error() const {  // half of the 95 % confidence interval of the mean
             const double mean = sum / count;
             return 1.96 * std::sqrt(std::max(0.0, squares / count - mean * mean) / (count - 1));
         }
@@ -167,7 +167,8 @@ class HeapWalk {
         return behind == marks.begin() ? heap.chunks.start : std::max(heap.chunks.start, *std::prev(behind));
     }
 
-    // Where a walk to the address can begin, as near as possible: the first chunks of the lists may all be far away.
+    // The start of a walk to the address, as near as possible. The marks may all be far away, so a linked free chunk is
+    // searched between the mark and the address.
     std::uint64_t start_before(const Heap& heap, std::uint64_t address) {
         const std::uint64_t mark = mark_before(heap, address);
         for (const std::uint64_t distance : {kNear, 16 * kNear, 128 * kNear}) {
@@ -209,20 +210,21 @@ class HeapWalk {
                memory_.get<std::uint64_t>(chunk.previous + 16) == at;
     }
 
-    // A chunk in a fastbin looks used. Where links are hidden, it is known by its link: the first word of a used block
-    // would lead out of the heap or to no multiple of 16. Chunks of a tcache have such links, too.
+    // A chunk in a fastbin has the flags of a used chunk. If links are hidden, the chunk is recognized by its link,
+    // because the first word of a used block decodes to an address outside the heap or to no multiple of 16. Chunks of
+    // a tcache have such links, too, so they are excluded.
     bool finds_fast_chunks() const { return glibc_.hides_links() && glibc_.has_fastbins(); }
     bool is_in_fastbin(std::uint64_t chunk, const Head& head, const GlibcArena& arena) {
         const std::uint64_t next = head.first_word ^ ((chunk + 16) >> 12);
         if (next != 0 && !arena.can_contain(next, kLeastChunk)) return false;
-        if (next != 0 && head.first_word % 16 == 0) {  // it could also be a plain pointer
+        if (next != 0 && head.first_word % 16 == 0) {  // the word could also be a plain pointer
             const auto other = memory_.get<std::uint64_t>(next + 8);
             if (!other || (*other & kChunkSize) != head.size()) return false;
         }
         return !std::ranges::binary_search(cached_, chunk);
     }
 
-    // Counts the chunks in `counted`. Returns where it ended: at the end, or at a chunk that makes no sense.
+    // Counts the chunks in `counted`. Returns where the walk ended: at the end of `counted`, or at an invalid chunk.
     std::uint64_t walk(const Heap& heap, std::uint64_t from, const HeapRange& counted, Sum& sum) {
         constexpr std::uint64_t kLargestFast = 128;
         constexpr std::uint64_t kStepsPerClockRead = 4096;
@@ -301,7 +303,8 @@ class HeapWalk {
         const auto scaled = [&](std::uint64_t value) {
             return static_cast<std::uint64_t>(static_cast<double>(value) * scale);
         };
-        // Without hidden links a walk takes chunks of fastbins for used ones. Their lists have found some.
+        // Without hidden links a walk counts chunks of fastbins as used. The chunks that the lists have found are added
+        // here.
         const std::uint64_t by_list = finds_fast_chunks() ? 0 : lists_.fast_bytes();
         free.method = method;
         free.chunks = scaled(sum.chunks);

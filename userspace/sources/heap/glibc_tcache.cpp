@@ -14,7 +14,7 @@ struct TcacheShape {
     std::uint64_t entries;  // offset of the heads of the lists
 };
 constexpr TcacheShape kShapes[] = {{0x250, 64, 64}, {0x290, 64, 128}, {0x300, 76, 152}};
-constexpr std::uint64_t kBinsOfOneSize = 64;  // the others, from 2.42 on, hold chunks of different sizes
+constexpr std::uint64_t kBinsOfOneSize = 64;  // the other bins, from 2.42 on, hold chunks of different sizes
 
 bool has_size_of(std::uint64_t bin, std::uint64_t size_and_flags) {
     return bin >= kBinsOfOneSize || (size_and_flags & kChunkSize) == (bin + 2) * 16;
@@ -103,9 +103,9 @@ class TcacheFinder {
         std::size_t votes = 0;
         std::size_t asked = 0;  // threads
     };
-    // Most caches are near: only the TLS of libraries that were loaded before libc lies between. The TLS of the program
-    // itself lies there, too, and can be large. Then a word that was left on the stack of one thread may be the only
-    // vote for a near distance.
+    // The distance is usually small, because only the TLS of the program and of libraries that were loaded before libc
+    // lies in between. The TLS of the program can be large. Then the only vote for a small distance may come from a
+    // stale word on the stack of one thread.
     std::optional<std::int64_t> vote() {
         constexpr std::uint64_t kNear = 16384, kFar = std::uint64_t{1} << 20;
         constexpr std::size_t kNearThreads = 8, kFarThreads = 2;
@@ -204,7 +204,7 @@ class TcacheFinder {
         if (!has_size_of(cursor.bin, chunk->size)) return ends(found_.torn);
         if (sizes_.size() >= kMostChunks) return ends(found_.cut_off);
         const std::uint64_t start = cursor.entry - 16;
-        // A block that malloc mapped can be cached from 2.42 on. It is not in a heap. A list that was made up can lead
+        // From 2.42 on, a block that malloc has mapped can be cached, too. It is not in a heap. A made-up list can lead
         // to the same chunk twice.
         if (glibc_.is_in_a_heap(start) && !sizes_.emplace(start, std::min(chunk->size & kChunkSize, kLargest)).second)
             return ends(found_.torn);

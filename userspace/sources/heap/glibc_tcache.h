@@ -21,7 +21,7 @@ struct TcacheChunks {
     bool late = false;                    // the deadline passed: caches are missing
 };
 
-// The address of its tcache is in the TLS of each thread, at the same distance from its struct pthread. The distance is
+// The TLS of each thread has the address of its tcache, at the same distance from its struct pthread. The distance is
 // found by a vote of the threads. It is negative on x86_64, where the TLS of libraries lies below struct pthread, and
 // positive on arm64, where it lies above.
 TcacheChunks find_tcaches(const GlibcMalloc& glibc, std::span<const GlibcThread> threads, PresentMemory& memory,

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kUserEnd = std::uint64_t{1} << 57;   // end of the largest user address space
 constexpr std::uint64_t kScanStep = std::uint64_t{4} << 20;  // the kernel holds the mmap_lock for one step
-// Of a mapping without pages so far: terabytes may be mapped and never used. PAGEMAP_SCAN skips a step without page
-// tables at once, and 1 GiB of pages takes it 6 to 20 ms.
+// The largest step in a mapping that had no pages so far, because terabytes may be mapped and never used. PAGEMAP_SCAN
+// skips a step without page tables at once, and needs 6 to 20 ms for 1 GiB of pages.
 constexpr std::uint64_t kSparseStep = std::uint64_t{1} << 30;
 constexpr std::size_t kEntriesAtOnce = 1024;  // of pagemap: one step
 
@@ -361,7 +361,7 @@ std::size_t PresentMemory::read_some(std::uint64_t address, std::span<std::byte>
     for (auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), end - std::min(end, address)));
          bytes > 0;) {
         if (read_at_once(address, into.first(bytes))) return bytes;
-        // A page has gone since: try a part that ends earlier.
+        // A page is no longer present: try a part that ends earlier.
         const std::size_t in_first_page = kBlock - address % kBlock;
         if (bytes <= in_first_page) return 0;
         const std::uint64_t earlier = rounded_down(address + bytes / 8, kBlock);

@@ -38,7 +38,7 @@ class ReadDeadline {
 
 // Pauses between reads. A reader of another process holds its mmap_lock, and the kernel lets further readers pass a
 // waiting writer for milliseconds. A reader without pauses would keep the process from mapping and unmapping memory:
-// its rate fell to 0.3 to 4 %, with these pauses to 40 to 80 % while the census runs.
+// during a census the rate of these calls fell to 0.3 to 4 % without pauses, and to 40 to 80 % with these pauses.
 class Pace {
   public:
     template <class Work>
@@ -95,7 +95,7 @@ Result<PresentPagesReading> read_present_pages(const Fd& process, const ProcessM
 PresentPages read_shared_pages(const Fd& process, const PresentPages& pages, std::size_t most_runs, Pace& pace,
                                const ReadDeadline& deadline);
 
-// Where the bytes of a process come from. Tests implement it with made-up memory.
+// A source of the bytes of a process. Tests implement it with made-up memory.
 class MemorySource {
   public:
     struct Piece {
@@ -109,9 +109,9 @@ class MemorySource {
     virtual void read(std::span<Piece> pieces) = 0;
 };
 
-// Reads after a look at pagemap: with process_vm_readv, which is fast. It pins pages, and the kernel (5.19 and later)
-// copies a page that a fork shares before it pins it, which would take memory and end the sharing. Pages that another
-// process maps, too, are therefore read from /proc/PID/mem, which does not pin.
+// Checks in pagemap that the pages are present, and reads them with process_vm_readv(), which is fast but pins pages.
+// If a fork shares a page, the kernel (5.19 and later) copies the page before it pins it, which takes memory and ends
+// the sharing. Therefore pages that another process maps, too, are read from /proc/PID/mem, which does not pin.
 class ProcessSource : public MemorySource {
   public:
     static Result<ProcessSource> open(const Fd& process, pid_t pid, Pace& pace);
@@ -119,7 +119,7 @@ class ProcessSource : public MemorySource {
     std::uint64_t bytes() const { return bytes_; }
 
   private:
-    enum class Pages { absent, own, shared };  // shared: at least one of them
+    enum class Pages { absent, own, shared };  // shared: at least one of the pages is
 
     ProcessSource(Fd pagemap, Fd memory, pid_t pid, Pace& pace);
     void read_batch(std::span<Piece> pieces);
@@ -151,7 +151,7 @@ class PresentMemory {
     }
     // Reads the blocks of these addresses into the cache with as few system calls as possible.
     void prefetch(std::span<const std::uint64_t> addresses);
-    // One value from each address, past the cache. A value that cannot be read is absent.
+    // Reads one value from each address, without the cache. A value that cannot be read is absent.
     template <class T>
     std::vector<std::optional<T>> gather(std::span<const std::uint64_t> addresses) {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -169,9 +169,9 @@ class PresentMemory {
         }
         return all;
     }
-    // All bytes in one system call, past the cache: for a structure that changes.
+    // Reads all bytes in one system call, without the cache: for a structure that changes.
     bool read_at_once(std::uint64_t address, std::span<std::byte> into);
-    // As many bytes as are present from the address on, past the cache.
+    // Reads as many bytes as are present from the address on, without the cache.
     std::size_t read_some(std::uint64_t address, std::span<std::byte> into);
 
     void forget();  // empties the cache

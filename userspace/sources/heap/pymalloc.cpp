@@ -31,7 +31,7 @@ bool is_allocated(const ArenaEntry& entry, const PresentPages& pages) {
 
 }  // namespace
 
-// The last offset and one block give the size of the pool.
+// The size of a pool is the last offset plus the size of one block.
 std::uint64_t PoolHead::pool_size() const {
     constexpr std::uint32_t kSizeClasses = 32;
     if (size_index >= kSizeClasses) return 0;
@@ -76,7 +76,8 @@ class PymallocReader {
         while (count * 2 * sizeof(ArenaEntry) <= room) count *= 2;
         return count;
     }
-    // Python doubles the array when it is full. An entry that is neither used nor unused is behind its end.
+    // Python doubles the array when it is full. An entry that is neither allocated nor unused lies behind the end of
+    // the array.
     std::uint64_t count_by_entries(std::uint64_t array) {
         std::uint64_t checked = 0, count = kFirstCount;
         for (;;) {
@@ -100,7 +101,8 @@ class PymallocReader {
         for (const auto& entry : memory_.gather<ArenaEntry>(addresses)) {
             if (!entry || is_unused(*entry)) continue;
             if (!is_allocated(*entry, memory_.pages())) {
-                // An arena that is made right now. Of the first one everything is known.
+                // Python may be making this arena. But the first arena is never freed, so if it is invalid, this is not
+                // the array of arenas.
                 if (found_.arenas.empty()) return false;
                 ++found_.unread_pools;
                 continue;

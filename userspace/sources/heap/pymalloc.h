@@ -29,7 +29,7 @@ struct Pymalloc {
     std::uint64_t absent_pools = 0;   // their heads could not be read
 };
 
-// Finds the array of arenas: a word in the data of Python leads to it. It has 16 * 2^n entries {address, pool_address,
+// Finds the array of arenas: a word in the data of Python points to it. It has 16 * 2^n entries {address, pool_address,
 // nfreepools, ntotalpools, ...} of 48 bytes. The array was allocated by malloc, so its size is before it if malloc is
 // glibc's. Pools have 16 KiB (4 KiB before 3.10) and a head of 48 bytes. CPython 3.9 to 3.14.
 enum class MallocHeads { glibc, unknown };

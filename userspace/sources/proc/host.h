@@ -10,7 +10,7 @@ namespace memscope {
 Result<HostMemory> parse_meminfo(std::string_view text);  // without pressure, which has a file of its own
 Result<HostMemory> read_host(const SysRoot& root);
 
-// The memory of the whole machine in the form of a cgroup's, because memory.stat of the root cgroup does not count all
+// The memory of the whole machine in the form of memory.stat, because memory.stat of the root cgroup does not count all
 // of it.
 struct MeminfoDetail {
     Bytes used{};  // MemTotal - MemFree

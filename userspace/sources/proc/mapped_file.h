@@ -26,8 +26,8 @@ struct FileIdentity {
 // For regular files only. Reads the attributes that the kernel has cached and never contacts a network file server.
 std::optional<FileIdentity> identity_of(const Fd& file);
 
-// A process in a chroot shows paths in /proc/PID/maps that begin neither at its root nor at ours: they begin with the
-// name that /proc shows us for its root. Removes that prefix. A path without it is returned unchanged.
+// For a process in a chroot, the paths in /proc/PID/maps begin neither at its root nor at ours: they begin with the
+// name that /proc/PID/root shows for its root. Removes that prefix. Returns a path without the prefix unchanged.
 std::string path_below(std::string_view root, const std::string& mapped_path);
 
 struct ProcessRoot {

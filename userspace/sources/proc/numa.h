@@ -14,7 +14,7 @@ using NodeSet = std::set<int>;
 
 // "0-1,3" as the kernel writes lists of nodes. None if the text is not such a list.
 std::optional<NodeSet> parse_node_list(std::string_view text);
-std::string node_list_text(const NodeSet& nodes);  // the reverse of it
+std::string node_list_text(const NodeSet& nodes);  // the reverse of parse_node_list()
 
 // The nodes that have memory. With one or none, no process can be bound to a part of the memory.
 NodeSet read_memory_nodes(const SysRoot& root);

@@ -106,6 +106,8 @@ bool is_made_by_the_kernel(std::string_view path) {
            !path.starts_with("[anon_shmem:") && !path.starts_with("[stack:");
 }
 
+// Recognizes shared memory by the names that the kernel gives to it and by two usual mount points. A file in a tmpfs
+// elsewhere cannot be distinguished from an ordinary file.
 bool is_shared_memory(std::string_view path) {
     for (const std::string_view start :
          {"/memfd:", "/dev/shm/", "/dev/zero", "/dev/hugepages/", "/anon_hugepage", "[anon_shmem:"})
@@ -113,8 +115,6 @@ bool is_shared_memory(std::string_view path) {
     return false;
 }
 
-// These are the names that the kernel gives to files without a path. A file of a tmpfs elsewhere looks like any other
-// file.
 RangeKind kind_of(const MappedRange& range) {
     const std::string_view path = range.path;
     if (path.starts_with("/SYSV")) return RangeKind::attached;

@@ -12,7 +12,7 @@
 
 namespace memscope {
 
-// A command that is to be run.
+// A command that waits to be run or runs.
 struct PendingAction {
     ActionRequest request{};
     std::string target{};
@@ -21,13 +21,14 @@ struct PendingAction {
     std::vector<ProcessId> trainers{};
 };
 
-// Commands that wait and that run. Bounds how many run at a time and how many wait, and limits their rate.
+// The commands that wait or run. Bounds how many commands run at a time and how many wait, and limits the rate of new
+// commands.
 class ActionQueue {
   public:
     static constexpr std::size_t kMostAtOnce = 4;
     static constexpr std::size_t kMostWaiting = 16;
 
-    // False: the rate limit or the bound is reached. `now` is on the boot clock.
+    // False: a rate limit or kMostWaiting is reached. `now` is on the boot clock.
     bool offer(PendingAction action, Seconds now);
     // The next command to run. It counts as running until end() is called for it.
     std::optional<PendingAction> next();

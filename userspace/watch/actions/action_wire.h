@@ -8,8 +8,8 @@
 #include "base/result.h"
 #include "model/deaths/action.h"
 
-// Messages between the watcher and the helper that runs commands for it: one request and one reply per command. They do
-// not contain the command line.
+// Messages between the watcher and the helper that runs commands for it: one request and one reply per command. The
+// messages do not contain the command line.
 namespace memscope {
 
 struct ActionRequest {
@@ -24,8 +24,8 @@ inline constexpr std::size_t kMostVariables = 32;
 
 // Fails if the request is too large.
 Result<std::string> encode_request(const ActionRequest& request);
-// The helper may have privileges that the watcher has given up. So it accepts only this format, and only variables
-// whose names begin with MEMSCOPE_.
+// Accepts only this format, and only variables whose names begin with MEMSCOPE_, because the helper may have privileges
+// that the watcher has given up.
 Result<ActionRequest> decode_request(std::string_view bytes);
 
 // How a command ended. `number` is its exit status, the signal that killed it, or the error that kept it from running.

@@ -13,8 +13,9 @@
 
 namespace memscope {
 
-// Runs the user's commands: one when a precursor appears, one when processes die. No function here waits: a helper
-// runs the commands. Those that it cannot take yet wait in a queue, or are dropped and counted.
+// Runs the user's commands: one when a precursor appears, one when processes die. No function here waits, because a
+// helper runs the commands. Commands that the helper cannot run yet wait in a queue. If the queue is full or a rate
+// limit is reached, they are dropped and counted.
 class Actions {
   public:
     using IsAlive = std::function<bool(ProcessId)>;
@@ -33,11 +34,11 @@ class Actions {
     void take_precursors(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread = {});
     // `unreported`: moments with deaths that the rate limit left out of reports, since watching began.
     void take_deaths(const std::vector<ReportedDeath>& deaths, std::uint64_t unreported, Seconds now);
-    // Takes the replies for ended commands, and hands waiting commands to the helper.
+    // Takes the replies for ended commands, and sends waiting commands to the helper.
     void pump();
 
     bool idle() const { return queue_.idle(); }
-    Seconds patience() const;  // after this time all running commands have ended or were killed
+    Seconds patience() const;  // by then all running commands have ended or were killed
     const ActionTally& tally() const { return tally_; }
     std::vector<std::string> take_lines();     // since the last call: commands that were run,
     std::vector<std::string> take_troubles();  // and errors
@@ -65,7 +66,7 @@ class Actions {
     std::map<std::string, std::set<PrecursorKind>> precursors_{};  // of each target, at the last tick that showed it
     ActionTally tally_{};
     std::uint64_t unreported_ = 0;
-    std::array<std::string, std::size(kActionEvents)> said_{};  // the last reason for a failure, which is printed once
+    std::array<std::string, std::size(kActionEvents)> said_{};  // last failure; printed only if it changes
     std::vector<std::string> lines_{};
     std::vector<std::string> troubles_{};
 };

@@ -15,11 +15,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Rate limit of requested reads: the least time between two reads, and the largest part of a core, because a job can
-// fail in a loop. An allocation of PyTorch fails twice before PyTorch gives up, and it frees its cache in between. Its
-// end takes longer than this.
+// fail in a loop. If an allocation fails, PyTorch frees its cache and tries again before it gives up. The exit of the
+// process then takes longer than kAskedEvery, so there is time for a read.
 constexpr Seconds kAskedEvery{0.05};
 constexpr double kMostOfACoreAsked = 0.05;
-// More samples than in the 5 s for which a failed allocation explains an exit.
+// More than the 100 samples that can be taken within MS_FAILURE_EXPLAINS_NS (5 s), the time for which a failed
+// allocation explains an exit.
 constexpr std::size_t kMostRecent = 128;
 constexpr Seconds kShortestPause{1};
 constexpr Seconds kLongestPause{10};

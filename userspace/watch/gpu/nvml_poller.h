@@ -10,16 +10,17 @@
 namespace memscope {
 
 // Reads the GPUs from the driver periodically, on its own thread, because a call into the driver can take seconds or
-// never return. No other thread waits for it. A thread that hangs at the end is abandoned, together with the memory
-// that it uses.
+// never return. No other thread waits for it. If the thread hangs when the poller is destroyed, it is abandoned
+// together with the memory that it uses.
 class NvmlPoller {
   public:
     using Read = std::function<std::vector<GpuDevice>()>;
     // Begins a session with the driver. The session ends when the returned function is destroyed.
     using Open = std::function<Result<Read>()>;
 
-    // Both are called on the thread of the poller, which has the privileges of the thread that makes the poller.
-    // `interval`: between two ticks. The driver is read at most once a second, and less often if a read is expensive.
+    // The poller calls Open and Read on its own thread, which has the privileges of the thread that makes the poller.
+    // `interval`: time between two ticks. The driver is read at most once a second, and less often if a read is
+    // expensive.
     NvmlPoller(Open open, Seconds interval);
     NvmlPoller(const NvmlPoller&) = delete;
     NvmlPoller& operator=(const NvmlPoller&) = delete;
@@ -35,12 +36,12 @@ class NvmlPoller {
         std::string why{};  // why there is no sample, or no new one
     };
     Sample latest(std::uint64_t now_ns) const;
-    // The first sample that was begun and finished between the two times. If there is none, the latest one that was
-    // begun before. Its age is that at `from_ns`.
+    // The first sample that was begun and finished between the two times. If there is none: the latest sample that was
+    // begun before `from_ns`, with its age at `from_ns`.
     Sample between(std::uint64_t from_ns, std::uint64_t to_ns) const;
     // Requests a read at once, or as soon as the rate limit of requested reads allows.
     void ask();
-    // Waits for the first sample or the first failure. False: there was neither within this time.
+    // Waits at most `most` for the first sample or the first failure. False: there was neither.
     bool wait_for_first(Seconds most) const;
 
   private:

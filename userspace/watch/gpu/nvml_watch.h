@@ -25,9 +25,9 @@ class NvmlWatch {
     // call loads the library, after privileges were dropped. Without the library there is no thread.
     void tick(std::uint64_t now_ns, ProcessTable& processes);
     const std::vector<GpuDevice>& devices() const { return sample_.devices; }
-    // Requests a read of the driver at once, for an event that the next tick would be too late for.
+    // Requests a read of the driver at once, for an event that cannot wait for the next tick.
     void ask();
-    // The first sample between the two times, or the last one before.
+    // See NvmlPoller::between().
     NvmlPoller::Sample between(std::uint64_t from_ns, std::uint64_t to_ns) const;
     // `nullopt` if the processes hold no GPU memory.
     std::optional<TargetGpu> of(const std::vector<Process>& processes) const;

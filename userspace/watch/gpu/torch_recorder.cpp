@@ -51,7 +51,8 @@ void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls
             sum = sum + bytes;
         }
     }
-    // A new process is in the process table by the next tick. A process that has left all targets never gets there.
+    // A new process is in the process table at the next tick at the latest. A process that is missing there twice has
+    // left all targets.
     for (const CudaProcess& process : unknown)
         if (unknown_.contains(process)) probes.forget(process);
     unknown_ = std::move(unknown);

@@ -19,11 +19,11 @@ class TorchRecorder {
 
     LibraryFollower& libraries() { return libraries_; }
     const LibraryFollower& libraries() const { return libraries_; }
-    // Call it after CudaRecorder::tick(), because the calls of the driver show which devices a process uses.
+    // Called after CudaRecorder::tick(), because the CUDA calls show which devices a process uses.
     void tick(Session& session, const CudaRecorder& calls, const CudaRecorder::Surroundings& around);
 
-    // Adds the tensors of a target's processes to `gpu`. A process that memscope has not seen from its first tensor on
-    // has none there.
+    // Adds the bytes of the tensors of a target's processes to `gpu`. Leaves out processes that had tensors before
+    // memscope followed them.
     void describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const;
 
     std::uint64_t entries() const { return entries_; }  // of the BPF map of tensors, at the last tick
@@ -33,7 +33,7 @@ class TorchRecorder {
 
     LibraryFollower libraries_;
     std::uint64_t entries_ = 0;
-    std::uint64_t counted_ = 0;        // the part of the entries that is in accounts
+    std::uint64_t counted_ = 0;        // entries that belong to accounts
     std::set<CudaProcess> unknown_{};  // processes that were not in the process table at the last tick
     std::map<ProcessId, std::map<GpuId, Bytes>> tensors_{};
 };

@@ -10,13 +10,13 @@ namespace memscope {
 // does not wait for them.
 std::string place_of(const CallSite& site);
 
-// Memory that is kept at call sites, as two planes see it.
+// Memory that is kept at call sites, in two planes.
 struct KeptSites {
     std::vector<SiteGrowth> mapped{};
     std::vector<SiteGrowth> tensors{};
 };
 
-// Growth of each line, largest first: memory that was first touched there, and memory that the line keeps. The storage
+// Growth of each line, largest first: memory that the line touched first, and memory that the line keeps. The storage
 // of a tensor can be a mapping of its own, so of the two planes the one with more bytes at a line counts.
 std::vector<LineGrowth> by_line(const std::vector<SiteGrowth>& touched, const KeptSites& kept);
 

@@ -20,8 +20,8 @@ namespace memscope {
 class MappedRecorder {
   public:
     struct Listener {
-        std::function<void(const RangeEvent&)> event{};  // every one, in order
-        std::function<void()> drained{};                 // no more events for now
+        std::function<void(const RangeEvent&)> event{};  // called for every event, in order
+        std::function<void()> drained{};                 // the ring buffer has no more events for now
     };
     MappedRecorder(std::shared_ptr<ReadHelpers> reads, Listener listener)
         : reads_(std::move(reads)), listener_(std::move(listener)) {}
@@ -42,13 +42,13 @@ class MappedRecorder {
     std::vector<HeldAtStack> held(const ProcessId& process) const;  // also just after its end
     void forget_ended();
     std::set<StackId> stacks() const;  // all stacks that hold memory
-    // For each range of a process the stack that mapped most of it. kNoStack: not known, or mapped before watching
-    // began.
+    // For each range of a process: the stack that mapped most of the range. kNoStack: not known, or mapped before
+    // watching began.
     std::vector<StackId> mapped_by(const ProcessId& process, const std::vector<AddressRange>& ranges) const;
 
   private:
     // A process whose maps a helper is reading, and the events of the process since the read was requested. The events
-    // are applied again to the result, which may be older than they are.
+    // are applied again to the result of the read, because the result may be older than the events.
     struct Reading {
         std::uint64_t number = 0;
         std::vector<RangeEvent> since{};

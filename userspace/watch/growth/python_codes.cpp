@@ -10,7 +10,7 @@ namespace {
 // Limits, because a process can create any number of code objects of any size.
 constexpr std::size_t kMostPerSpace = 8192;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
-// Bytes to read from one address space, because its process can cause any number of such reads.
+// Bytes to read from one address space at most, because its process can cause any number of such reads.
 constexpr std::size_t kMostCompleted = std::size_t{32} << 20U;
 
 std::size_t bytes_of(const PythonCode& code) {
@@ -33,7 +33,7 @@ bool same(const PythonCode& a, const PythonCode& b) {
 
 }  // namespace
 
-// Returns one shared copy of equal code objects, because forked workers have the code of their parent.
+// Returns one shared copy of equal code objects, because forked workers have the same code objects as their parent.
 PythonCodes::CodePtr PythonCodes::shared(PythonCode code) {
     auto& alike = alike_[hash_of(code)];
     if (auto known = alike.lock(); known && same(*known, code)) return known;
@@ -58,7 +58,8 @@ void PythonCodes::forget_oldest(Space& space) {
     space.order.pop_front();
 }
 
-// Reads the truncated parts while the process runs. Afterwards the truncated copy is used. False: it is being read.
+// Reads the truncated parts while the process runs. If that is not possible, the truncated copy is used. False: a
+// helper is still reading.
 bool PythonCodes::complete(PythonCode& code, const ms_code& record, Space& space) const {
     const auto pid = static_cast<pid_t>(record.h.pid);
     const auto layout = complete_ && code.is_cut() && space.completed < kMostCompleted ? layout_of_(pid) : std::nullopt;

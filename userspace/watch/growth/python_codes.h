@@ -15,8 +15,8 @@ namespace memscope {
 class PythonCodes {
   public:
     using LayoutOf = std::function<std::optional<ms_python>(pid_t)>;
-    // Reads from the process what the BPF program truncated. `nullopt`: not read yet, call again. An error: the
-    // truncated copy is used.
+    // Reads from the process the parts of a code object that the BPF program has truncated. `nullopt`: not read yet,
+    // call again. An error: the truncated copy is used.
     using Complete = std::function<std::optional<Result<PythonCode>>(pid_t, const ms_python& layout,
                                                                      std::uint64_t address, const PythonCode& part)>;
     explicit PythonCodes(LayoutOf layout_of, Complete complete = {})
@@ -28,7 +28,7 @@ class PythonCodes {
     PythonFrame frame(const RawStack& stack, const RawStack::PythonCall& call);
     void forget(SpaceId space);
     std::uint64_t unknown() const { return unknown_; }  // frames that could not be named
-    std::size_t bytes() const { return *bytes_; }       // that names and line tables take
+    std::size_t bytes() const { return *bytes_; }       // of names and line tables
 
   private:
     struct Key {
@@ -40,7 +40,7 @@ class PythonCodes {
     struct Space {
         std::map<Key, CodePtr> codes{};
         std::deque<Key> order{};    // oldest first
-        std::size_t bytes = 0;      // as if no other address space had these code objects
+        std::size_t bytes = 0;      // of its code objects; a shared one counts in each address space
         std::size_t completed = 0;  // bytes that were read from the process
     };
 
@@ -52,9 +52,9 @@ class PythonCodes {
     LayoutOf layout_of_;
     Complete complete_;
     std::shared_ptr<std::size_t> bytes_ =
-        std::make_shared<std::size_t>(0);  // the deleter of a code subtracts its bytes
+        std::make_shared<std::size_t>(0);  // the deleter of a code object subtracts its bytes
     std::map<SpaceId, Space> spaces_;
-    std::map<std::size_t, std::weak_ptr<const PythonCode>> alike_;  // by hash: forked workers have the same code
+    std::map<std::size_t, std::weak_ptr<const PythonCode>> alike_;  // by hash; forked workers share code objects
     std::size_t sweep_at_ = 4096;
     std::uint64_t unknown_ = 0;
 };

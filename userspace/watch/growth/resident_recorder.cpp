@@ -20,7 +20,7 @@ void ResidentRecorder::apply(const RangeEvent& event) {
 void ResidentRecorder::ranges_drained() {
     const std::lock_guard lock(mutex_);
     for (const GrowthSample& sample : std::exchange(waiting_, {})) samples_.add(sample);
-    // A sample is sent some microseconds after the time that it has.
+    // A sample arrives some microseconds after its timestamp.
     constexpr std::uint64_t kSendingNs = 1'000'000'000;
     if (drained_ns_ > kSendingNs) samples_.forget_events_before(drained_ns_ - kSendingNs);
 }
@@ -85,7 +85,7 @@ void ResidentRecorder::take(const PagesJob& job, Piece piece, const Result<Pages
     if (!answer) return;  // the process has ended, or cannot be read: its samples end with it
     next_check_ += answer->cpu / kShareOfCpu;
     samples_.remove_absent(job.id, answer->absent, answer->began_ns, read_clock().boot_ns);
-    if (samples_.count(job.id) == 0) {  // it may have ended
+    if (samples_.count(job.id) == 0) {  // the process may have ended
         checks_.erase(job.id);
         return;
     }
@@ -94,7 +94,7 @@ void ResidentRecorder::take(const PagesJob& job, Piece piece, const Result<Pages
     if (job.addresses.size() < kPagesPerJob) checks.last = checks.began_ns;
 }
 
-// The next pages of the process that was checked last, else the first pages of the next process.
+// The next pages of the process that was checked last. If it has no more pages: the first pages of the next process.
 std::optional<PagesJob> ResidentRecorder::next_job(const std::map<pid_t, TrackedProcess>& processes) {
     const std::lock_guard lock(mutex_);
     auto process = processes.lower_bound(checked_.pid);

@@ -13,8 +13,8 @@
 
 namespace memscope {
 
-// Keeps the samples of anonymous pages of all watched processes, and checks from time to time which of the pages are
-// still there. Everything that is not said to be for any thread belongs to the thread of the ticks.
+// Keeps the samples of anonymous pages of all watched processes, and checks periodically which of the pages still
+// exist. Functions that are not marked "from any thread" belong to the thread of the ticks.
 class ResidentRecorder {
   public:
     explicit ResidentRecorder(std::shared_ptr<ReadHelpers> reads) : reads_(std::move(reads)) {}
@@ -24,7 +24,7 @@ class ResidentRecorder {
     void samples_drained(std::uint64_t time_ns);  // all samples up to this time were added
     void apply(const RangeEvent& event);
     void ranges_drained();
-    void settle(const ProcessId& process);  // counts its last samples at once, because it has ended
+    void settle(const ProcessId& process);  // counts the last samples of an ended process at once
     void end(const ProcessId& process);
     void forget_stacks(const std::vector<StackId>& stacks);
     // Continues to check pages, within a share of one CPU.
@@ -34,18 +34,19 @@ class ResidentRecorder {
     std::vector<HeldAtStack> held(const ProcessId& process) const;
     std::size_t sample_count(const std::vector<Process>& processes) const;
     std::map<StackId, std::int64_t> by_stack() const;
-    // Checks all pages of the processes now. Waits for the helper process. Does nothing if such checks have taken more
-    // than their share of one CPU lately: checked_ns() says how old the last one is.
+    // From any thread. Checks all pages of the processes now, and waits for the helper process. Does nothing if checks
+    // have recently used more than their share of one CPU. checked_ns() returns the time of the last check.
     void check(const std::vector<Process>& processes);
-    // Boot clock: when the last check of all pages of the process began. None: it has not been checked completely.
+    // From any thread. Boot clock: when the last complete check of the pages of the process began. `nullopt`: there was
+    // none.
     std::optional<std::uint64_t> checked_ns(const ProcessId& process) const;
-    // At most this many samples for a target: thins out the processes that have most.
+    // Largest number of samples of a target. bound() thins out the samples of the processes that have the most.
     static constexpr std::size_t kMostOfTarget = 65'536;
     void bound(const std::vector<Process>& processes);
 
   private:
     static constexpr double kShareOfCpu = 0.005;  // of all checks together
-    static constexpr Seconds kAnswerAdvance{60};  // an answer may check pages this much before next_check_
+    static constexpr Seconds kAnswerAdvance{60};  // check() may run this long before next_check_
     static constexpr std::size_t kPagesPerJob = 4096;
 
     bool may_check(Seconds now) const;
@@ -54,8 +55,8 @@ class ResidentRecorder {
     void take(const PagesJob& job, Piece piece, const Result<PagesAnswer>& answer);
     // Checks of all pages of a process.
     struct Checks {
-        std::uint64_t began_ns = 0;           // the current one
-        std::optional<std::uint64_t> last{};  // when the last complete one began
+        std::uint64_t began_ns = 0;           // the current check
+        std::optional<std::uint64_t> last{};  // when the last complete check began
     };
 
     std::shared_ptr<ReadHelpers> reads_;

@@ -15,8 +15,8 @@ namespace memscope {
 // share most of their frames.
 class SiteNames {
   public:
-    // Except with Wait::yes, only so many of the largest sites of a plane get symbols. A
-    // death report has 10 of them and the live view a screen. The others keep module and offset.
+    // Except with Wait::yes, only this many of the largest sites of a plane get symbols. A death report shows 10 sites,
+    // and the live view one screen. The other sites keep module and offset.
     static constexpr std::size_t kMostNamed = 256;
 
     SiteNames(NativeSymbols& symbols, NativeReads::Wait wait) : symbols_(symbols), wait_(wait) {}

@@ -21,7 +21,7 @@ std::vector<std::int64_t> StackTroughs::passing(const HostTensorReading& reading
     parts.reserve(reading.sites.size());
     for (const HostTensorSite& site : reading.sites) {
         const auto found = left.find({site.space, site.calls});
-        // Without its calls it is not known what a site keeps.
+        // The calls of this site are not in the reading, so nothing is known about what the site keeps.
         const std::int64_t part = found == left.end() ? site.bytes : std::min(site.bytes, found->second);
         if (found != left.end()) found->second -= part;
         parts.push_back(part);

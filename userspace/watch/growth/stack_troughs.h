@@ -9,9 +9,10 @@
 
 namespace memscope {
 
-// Memory of call stacks that is likely to be freed soon. Libraries without frame pointers give native stacks that are
-// partly random, so that one line of a program has new stacks at every step, and none of them has a past. Therefore the
-// stacks of a process with the same calls of Python have one trough. Stacks without such calls have their own.
+// Memory of call stacks that is likely to be freed soon. In libraries without frame pointers the native stacks are
+// partly random. So one line of a program has new stacks at every step, and these stacks have no earlier values.
+// Therefore the stacks of a process with the same calls of Python have one trough. Stacks without such calls have their
+// own.
 class StackTroughs {
   public:
     static constexpr std::size_t kMostTroughs = std::size_t{4} * MS_HOST_CALLS;

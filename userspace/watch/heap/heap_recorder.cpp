@@ -77,11 +77,11 @@ bool HeapRecorder::finish(Seconds now, const ProcessTable::Living& living) {
     auto answered = read_(current_->job);
     if (!answered) return false;
     const Current done = *std::exchange(current_, std::nullopt);
-    // A failed census has used time, too.
+    // A failed census counts, too, because it has used time.
     const bool objects = *answered ? (**answered).objects != nullptr : done.job.objects;
     schedule_.took(now, done.process, done.anon,
                    *answered ? (**answered).taken : schedule_.estimate(done.anon, objects), objects);
-    // A process that lives from the question to the answer has kept its pid, so the census is of this process.
+    // If the process still lives, it has kept its pid since the request, so the census is of this process.
     if (!find(living, done.process)) *answered = ended(done.process);
     if (*answered) {
         (**answered).process = done.process;

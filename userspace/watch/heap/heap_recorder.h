@@ -16,32 +16,34 @@
 
 namespace memscope {
 
-// Has heap censuses taken, one at a time, by a helper process: a census takes longer than a tick should, and a process
-// can block its reader for ever. Everything but take() and stop_waiting() belongs to the thread of the ticks.
+// Lets a helper process take heap censuses, one at a time, because a census takes longer than a tick should, and
+// because a process can block its reader for ever. Everything except take() and stop_waiting() belongs to the thread of
+// the ticks.
 class HeapRecorder {
   public:
     // `nullopt`: not answered yet, ask again.
     using Read = std::function<std::optional<Result<HeapCensus>>(const HeapJob&)>;
-    // Adds what the watcher knows to a census that was taken.
+    // Adds names that only the watcher knows to a census.
     using Complete = std::function<void(HeapCensus&)>;
     // `again`: the shortest time between two censuses of a process that memscope takes by itself.
     explicit HeapRecorder(Read read, Complete complete, Seconds again = CensusSchedule::kAgain);
 
     void want(Seconds now, const std::vector<CensusWish>& wishes);
-    // Takes the answer of the helper, and asks for the next census. Once a tick, and when fd() or the helper's
+    // Takes the answer of the helper, and requests the next census. Called once per tick, and when fd() or the helper's
     // descriptor is readable.
     void pump(Seconds now, const ProcessTable::Living& living);
     // The censuses that have been taken since the last call.
     std::vector<HeapCensus> take_taken() { return std::exchange(taken_, {}); }
 
-    // Censuses that memscope wanted by itself and that needed more memory than the helper may use, once for each
-    // process. Other failures are reported by the helper's ProcessReader, or mean that the process has ended.
+    // Errors of censuses that memscope wanted by itself and that needed more memory than the helper may use, once for
+    // each process. The helper's ProcessReader reports other failures, or the process has ended.
     std::vector<Error> take_troubles() { return std::exchange(troubles_, {}); }
 
     int fd() const { return asked_.get(); }  // readable when another thread has asked for a census
 
-    // From any thread: takes censuses of these processes now, before those that wait, and returns when they are there.
-    // ETIMEDOUT if that takes too long, ESRCH for a process that has ended.
+    // From any thread: takes censuses of these processes before those that memscope wants by itself, and returns when
+    // they are complete. Errors: ETIMEDOUT if that takes too long, ESRCH if a process has ended, EBUSY if there are too
+    // many requests, ECANCELED after stop_waiting().
     std::vector<Result<HeapCensus>> take(const std::vector<ProcessId>& processes);
     void stop_waiting();  // take() fails from now on
 
@@ -54,7 +56,7 @@ class HeapRecorder {
         HeapJob job{};
         ProcessId process{};
         Bytes anon{};
-        std::shared_ptr<Request> request{};  // null: memscope wanted it
+        std::shared_ptr<Request> request{};  // null: memscope wanted the census
     };
 
     void begin_next(Seconds now, const ProcessTable::Living& living);
@@ -72,7 +74,7 @@ class HeapRecorder {
 
     Fd asked_;  // an eventfd
     std::atomic<bool> has_requests_ = false;
-    std::mutex mutex_{};  // of what follows
+    std::mutex mutex_{};  // guards the members below
     std::condition_variable answered_{};
     std::deque<std::shared_ptr<Request>> requests_{};
     bool stopped_ = false;

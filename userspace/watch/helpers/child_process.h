@@ -3,10 +3,10 @@
 
 namespace memscope {
 
-// For a process that was forked from the watcher and does not execute another program.
+// Used by processes that are forked from the watcher and do not execute another program.
 
-// Closes everything but the standard descriptors and `kept`, which is descriptor 3 afterwards. Ends the process if that
-// fails.
+// Closes all file descriptors except the standard ones and `kept`, and moves `kept` to descriptor 3. Ends the process
+// if that fails.
 Fd close_other_descriptors(Fd kept);
 
 }  // namespace memscope

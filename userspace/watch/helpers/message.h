@@ -13,8 +13,8 @@ namespace memscope {
 struct Message {
     std::string text{};
     std::vector<Fd> fds{};
-    // The kernel dropped descriptors of this message, because this process has none left (EMFILE). `text` is empty if
-    // it was in one of these.
+    // The kernel dropped descriptors of this message, because this process has reached its limit (EMFILE). `text` is
+    // empty if one of the dropped descriptors contained it.
     bool lost_fds = false;
 };
 
@@ -27,12 +27,12 @@ enum class SendOutcome {
 
 constexpr std::size_t kMostMessageFds = 40;  // there is a BPF program for each followed CUDA call, about 30
 
-// The text is given in two parts, so that a long one is not copied. `flags` as for sendmsg() and recvmsg():
+// The text has two parts, so that the caller does not have to copy a long text. `flags` as for sendmsg() and recvmsg():
 // MSG_DONTWAIT, or 0 to wait.
 SendOutcome send_message(const Fd& socket, std::string_view head, std::string_view rest, std::span<const int> fds,
                          int flags);
-// None: `errno` is ECONNRESET if the other end is closed, EAGAIN if with MSG_DONTWAIT no message is there yet, EPROTO
-// if the message is damaged.
+// `nullopt`: `errno` is ECONNRESET if the other end is closed, EAGAIN if there is no message yet (with MSG_DONTWAIT),
+// EPROTO if the message is damaged.
 std::optional<Message> receive_message(const Fd& socket, int flags);
 
 }  // namespace memscope

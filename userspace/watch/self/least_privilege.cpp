@@ -13,9 +13,9 @@
 namespace memscope {
 namespace {
 
-constexpr std::uint16_t kFirstFreePort = 1024;  // to bind to a lower port takes CAP_NET_BIND_SERVICE
+constexpr std::uint16_t kFirstFreePort = 1024;  // binding to a lower port needs CAP_NET_BIND_SERVICE
 
-// The status socket is given to the group `memscope`. A member of the group may do that. Another user would need
+// Joins the group `memscope`, because the status socket is given to this group later. Only a member may do that without
 // CAP_CHOWN, which is as powerful as root.
 void join_group() {
     const group* memscope = ::getgrnam("memscope");
@@ -26,8 +26,8 @@ void join_group() {
     (void)::setgroups(groups.size(), groups.data());  // without it only root can query this watcher
 }
 
-// Removes all other capabilities from the bounding set, so that no program started from here can get them. Takes
-// CAP_SETPCAP. A service manager has usually done it already.
+// Removes all capabilities except `kept` from the bounding set, so that no program that this process starts can get
+// them. Needs CAP_SETPCAP. A service manager has usually done this already.
 void limit_bounds(CapabilitySet kept) {
     for (int number = 0; ::prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; ++number)
         if (!kept.has(number)) (void)::prctl(PR_CAPBSET_DROP, number, 0, 0, 0);
@@ -58,8 +58,9 @@ CapabilitySet reading_capabilities(CapabilitySet permitted) {
     return {CapabilitySet{}.with(CAP_SYS_PTRACE).with(CAP_DAC_READ_SEARCH).with(CAP_PERFMON).bits & permitted.bits};
 }
 
-// CAP_SYS_ADMIN includes both, where only it was granted. Kernels that attach user probes one at a time (before 6.6, or
-// with its fix of 2025) may ask for it even of a process that has both.
+// CAP_SYS_ADMIN replaces CAP_BPF and CAP_PERFMON if only CAP_SYS_ADMIN was granted. Kernels before 6.6 attach user
+// probes one at a time. Some of these kernels (with a fix of 2025) require CAP_SYS_ADMIN for that, even if a process
+// has both other capabilities.
 CapabilitySet probing_capabilities(CapabilitySet permitted, bool one_by_one) {
     CapabilitySet wanted = CapabilitySet{}.with(CAP_BPF).with(CAP_PERFMON);
     if (one_by_one || !permitted.has(CAP_BPF) || !permitted.has(CAP_PERFMON)) wanted = wanted.with(CAP_SYS_ADMIN);

@@ -8,18 +8,19 @@ namespace memscope {
 // The capabilities of `permitted` that a watcher still needs after its BPF programs are attached.
 CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet permitted);
 
-// Gives up all other capabilities for good, for this thread and the threads and programs that it starts later. To be
-// called while there is one thread only, and after the user's command has been forked, which keeps its capabilities.
+// Permanently gives up all capabilities except `kept`, for this thread and for the threads and programs that it starts
+// later. To be called while there is only one thread, and after the user's command has been forked, because the command
+// keeps its capabilities.
 Status keep_only(CapabilitySet kept);
 
 // The capabilities of `permitted` that a helper process needs to read watched processes.
 CapabilitySet reading_capabilities(CapabilitySet permitted);
 // The capabilities of `permitted` that a process needs to attach user probes.
 CapabilitySet probing_capabilities(CapabilitySet permitted, bool one_by_one);
-// As keep_only(), without joining the group that owns the status socket.
+// Like keep_only(), but does not join the group that owns the status socket.
 Status limit_to(CapabilitySet kept);
 
-// needed_capabilities() and keep_only(), for the capabilities that this process has now.
+// Calls keep_only() with the needed_capabilities() of the capabilities that this process has now.
 Status drop_privileges(const SysRoot& root, const WatchOptions& options);
 
 }  // namespace memscope

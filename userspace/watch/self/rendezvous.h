@@ -8,7 +8,7 @@ namespace memscope {
 // The sockets at which watchers answer `memscope status` and `memscope growth`: one unix socket per watcher, named by
 // its pid, in the directory `run` or one level below.
 fs::path own_socket(const SysRoot& root);
-// A socket on which its watcher does not listen yet is in none of the lists.
+// A socket is in none of the lists if its watcher does not listen yet.
 struct Sockets {
     std::vector<fs::path> alive{};
     std::vector<fs::path> stale{};      // left by watchers that are dead

@@ -25,7 +25,7 @@ void SharingReader::take(std::uint64_t now_ns) {
     std::erase_if(awaited_, [&](const SharingJob& job) {
         const auto answer = read_(job);
         if (!answer) return false;
-        // A process that blocks its readers is treated like one that memscope may not read.
+        // A process that blocks its readers is treated like a process that memscope has no permission to read.
         const SharingAnswer outcome =
             *answer ? **answer : SharingAnswer{.reading = {.began_ns = now_ns, .read_ns = now_ns}};
         schedule_.took(seconds(now_ns), job.id, outcome.cost);

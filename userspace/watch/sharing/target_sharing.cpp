@@ -7,7 +7,7 @@ namespace memscope {
 void TargetSharing::describe(const SharingTick& tick, TargetSnapshot& out) {
     if (tick.compares || !latest_) latest_ = compare(tick, out);
     out.sharing = *latest_;
-    // In every tick: a worker that was just forked must not be shown with all the memory of its parent.
+    // In every tick, because a worker that was just forked must not be shown with all the memory of its parent.
     own_.fill(tick.scan_ns, out.processes, *tick.readings,
               [this](const ProcessId& process) { return unsharing_.copied_since_read(process); });
     MemoryState& memory = out.memory;
@@ -16,7 +16,7 @@ void TargetSharing::describe(const SharingTick& tick, TargetSnapshot& out) {
 
 Sharing TargetSharing::compare(const SharingTick& tick, const TargetSnapshot& target) {
     const MemoryState& memory = target.memory;
-    // A cgroup further up contains other processes, which grow independently of the target.
+    // An ancestor cgroup also contains other processes, which grow independently of the target.
     const bool alone = memory.measured_at.empty();
     const auto cgroup_anon = alone ? std::optional(memory.by_kind.anon) : std::nullopt;
     Sharing sharing = unsharing_.take({.time_ns = tick.compared_scan_ns,

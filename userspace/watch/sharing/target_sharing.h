@@ -9,10 +9,10 @@
 
 namespace memscope {
 
-// What the sharing stage of a tick hands to all targets.
+// The data that SharingRecorder passes to all targets at a tick.
 struct SharingTick {
     const SharingReadings* readings = nullptr;  // the latest of every process; never null when it is used
-    bool compares = true;                       // sums are compared in this tick: with many processes not in every tick
+    bool compares = true;                       // sums are compared in this tick, see SharingRecorder
     std::uint64_t compared_scan_ns = 0;         // boot clock: when the scan of the last tick that compares began
     std::uint64_t compared_ns = 0;              // boot clock: the time of that tick
     std::uint64_t scan_ns = 0;                  // boot clock: when the scan of this tick began
@@ -23,9 +23,9 @@ class TargetSharing {
   public:
     explicit TargetSharing(Bytes page) : unsharing_(page) {}
 
-    // Once a tick, when the processes and the memory of the target are known. Fills in `sharing`, how much of its
-    // memory each process has inherited, and, where the memory was measured in an ancestor, what other processes hold
-    // of it.
+    // Once a tick, when the processes and the memory of the target are known. Fills in `sharing` and the inherited
+    // memory of each process. If the memory was measured in an ancestor cgroup, also fills in the memory that other
+    // processes hold there.
     void describe(const SharingTick& tick, TargetSnapshot& out);
 
   private:
@@ -33,7 +33,7 @@ class TargetSharing {
 
     UnsharingTracker unsharing_;
     OwnMemory own_{};
-    std::optional<Sharing> latest_{};  // of the last tick that compared
+    std::optional<Sharing> latest_{};  // of the last tick that compared sums
 };
 
 }  // namespace memscope

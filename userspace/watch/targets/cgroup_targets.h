@@ -15,7 +15,7 @@ namespace memscope {
 // plain name that memscope waits for may have appeared.
 class CgroupTargets : public TargetSource {
   public:
-    // Fails on a bad name, and on a plain one that does not exist unless `wait`.
+    // Fails if a name is invalid, or if a plain name does not exist and `wait` is false.
     static Result<std::unique_ptr<CgroupTargets>> open(const CgroupHierarchy& hierarchy,
                                                        const std::vector<std::string>& typed, bool wait);
     // One cgroup that memscope has made itself, shown under another name.
@@ -24,7 +24,7 @@ class CgroupTargets : public TargetSource {
 
     void begin_tick() override { ancestors_->begin_tick(); }
     Changes refresh() override;
-    // Every cgroup that was named is gone again, and no glob can bring a new one.
+    // True if every named cgroup was removed, and there is no glob that new cgroups could match.
     bool finished(std::size_t living) const override;
 
   private:
@@ -43,7 +43,7 @@ class CgroupTargets : public TargetSource {
     TargetPaths paths_{};
     std::shared_ptr<AncestorReadings> ancestors_ = std::make_shared<AncestorReadings>();
     std::optional<TargetInfo> shown_{};  // of open_own()
-    bool waiting_ = false;               // for plain names, none of which has appeared yet
+    bool waiting_ = false;               // for plain names; no such cgroup has appeared yet
     bool refused_ = false;               // the last refresh lacked a file descriptor, so it may have missed a cgroup
 };
 

@@ -9,8 +9,8 @@
 namespace memscope {
 
 Status follow_tree(const SysRoot& root, pid_t pid, const FollowedPids& map) {
-    // A process that was forked by one not yet in the map is found by the next scan of /proc. A tree that forks faster
-    // than it is scanned has been caught up with after this many scans, or never will be.
+    // If the parent of a new process was not in the map yet, the next scan of /proc finds the process. If a tree forks
+    // so fast that this many scans are not enough, further scans would not help either.
     constexpr int kMostScans = 100;
     std::set<FoundProcess> seen;
     std::optional<FoundProcess> top;

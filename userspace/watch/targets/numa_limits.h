@@ -23,7 +23,7 @@ class NumaLimits {
 
     // At each tick, before targets are described.
     void begin_tick(std::uint64_t now_boot_ns);
-    // Adds a limit for each distinct set of nodes that processes of the target are bound to. If there is one,
+    // Adds a limit for each distinct set of nodes that processes of the target are bound to. If a limit was added,
     // determines the effective limit again.
     void add(const std::vector<Process>& processes, const HostMemory& host, MemoryState& memory);
 
@@ -32,7 +32,7 @@ class NumaLimits {
         NodeSet nodes{};             // empty: the process may use all nodes, or its nodes are not known
         std::uint64_t read_ns = 0;   // boot clock
         std::uint64_t asked_ns = 0;  // when the read that is under way began; 0: none is under way
-        std::uint64_t seen = 0;      // the last tick at which it was a process of a target
+        std::uint64_t seen = 0;      // last tick at which the process was in a target
     };
     const NodeSet& nodes_of(const ProcessId& process);
     const NodeMemory* memory_of(int node);

@@ -15,7 +15,8 @@ inline constexpr const char* kCommandCgroup = "memscope-run";
 // A cgroup that memscope creates at the top of the hierarchy. The destructor kills all processes in it and removes it.
 class OwnCgroup {
   public:
-    // Appends our pid to `name`, so that a later memscope can recognize cgroups of a memscope that was killed.
+    // Creates the cgroup `name`-PID with our pid, so that a later memscope can recognize cgroups of a memscope that was
+    // killed.
     static Result<OwnCgroup> make(const CgroupHierarchy& hierarchy, const std::string& name,
                                   std::optional<Bytes> limit);
     OwnCgroup(OwnCgroup&& other) noexcept = default;

@@ -18,10 +18,10 @@ struct Identity {
 };
 // `user` if given, else the user who called sudo. `nullopt`: the command runs as the user of memscope.
 Result<std::optional<Identity>> command_identity(const std::optional<std::string>& user);
-// Gives the calling process, a child of memscope, permanently the rights of that user.
+// Permanently gives the calling process, which is a child of memscope, the rights of this user.
 bool become(const Identity& identity);
 
-// Where the standard output of a command goes. By default that of memscope.
+// Where the standard output of a command goes. Default: to the standard output of memscope.
 struct JobOutput {
     std::optional<std::string> file{};  // created or emptied with the rights of the command's user
     bool to_standard_error = false;     // without a file
@@ -39,7 +39,8 @@ class OwnCommand {
 
     // Starts the command. Returns the error of exec() (no such command, not executable) or of JobOutput::file.
     Status release();
-    // The exit status for an error of release(): that of a shell, or 2 for the output.
+    // The exit status for an error of release(): 2 if the output could not be opened, else 126 or 127 as a shell
+    // returns it.
     int failed_start(const Error& error) const;
     int ended_fd() const { return pidfd_.get(); }  // readable once it has ended
     void pass_on(int signal) const;

@@ -13,8 +13,8 @@ class ProcessTarget : public TargetSource {
     static Result<std::unique_ptr<ProcessTarget>> open(const SysRoot& root, const CgroupHierarchy& hierarchy,
                                                        pid_t pid);
 
-    // The id that the BPF programs give to every process of the tree. No cgroup has it: the kernel counts their ids up
-    // from 1.
+    // The id that the BPF programs give to every process of the tree. No cgroup has this id, because the kernel counts
+    // the ids of cgroups up from 1.
     static constexpr CgroupId kTree{std::uint64_t{1} << 63U};
 
     Changes refresh() override;

@@ -49,7 +49,7 @@ RoleDecider::Subject subject_of(const TrackedProcess& process) {
             .exec_count = process.exec_count};
 }
 
-// Targets that lie inside one another share the places of the outermost.
+// Nested targets share the places of the outermost target.
 void fold_vacated(WatchedTargets& targets) {
     std::map<CgroupId, std::vector<RoleKey>> vacated;
     for (auto& [id, target] : targets.all())
@@ -78,13 +78,13 @@ void RoleAssigner::assign(ProcessTable& processes, WatchedTargets& targets, Seco
     assign_slots(all);
 }
 
-// Processes outside of all targets keep the rank that they want: nothing is counted for them.
+// Processes outside of all targets keep their rank, because nothing is counted for them.
 void RoleAssigner::assign_keys(const std::vector<TrackedProcess*>& all, const std::vector<RoleKey>& wanted,
                                WatchedTargets& targets, Seconds now) {
     std::vector<RoleKey> keys = wanted;
     std::map<CgroupId, std::vector<std::size_t>> by_outermost;
     CgroupId innermost = kNoCgroup;
-    const TargetState* outermost = nullptr;  // around `innermost`: processes side by side are mostly in one target
+    const TargetState* outermost = nullptr;  // around `innermost`; neighbours are mostly in the same target
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (const CgroupId target = all[i]->last_target(); target != innermost) {
             innermost = target;
@@ -92,7 +92,7 @@ void RoleAssigner::assign_keys(const std::vector<TrackedProcess*>& all, const st
         }
         if (outermost) by_outermost[outermost->id].push_back(i);
     }
-    for (auto& [id, target] : targets.all()) {  // those without processes too: their places are free from now on
+    for (auto& [id, target] : targets.all()) {  // also targets without processes: their places become free
         const std::vector<std::size_t>& indices = by_outermost[id];
         std::vector<RankPlaces::Subject> subjects;
         subjects.reserve(indices.size());

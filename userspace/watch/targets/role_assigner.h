@@ -13,17 +13,17 @@ namespace memscope {
 // The process as a Snapshot shows it. The joined command line is kept with the tracked process.
 Process shown(TrackedProcess& tracked, const Now& now);
 
-// Gives all processes their roles, ranks and slots. They depend on which processes there are and what these execute,
-// which rarely changes from one tick to the next.
+// Gives all processes their roles, ranks and slots. These depend on which processes exist and which programs they
+// execute. Both rarely change from one tick to the next.
 class RoleAssigner {
   public:
     explicit RoleAssigner(std::vector<RoleRule> user_rules) : roles_(std::move(user_rules)) {}
 
-    // `now` is on the boot clock. Where a pair of role and rank lost its place (see RankPlaces), it is folded in all
+    // `now` is on the boot clock. If a pair of role and rank has lost its place (see RankPlaces), it is folded in all
     // targets that share the place.
     void assign(ProcessTable& processes, WatchedTargets& targets, Seconds now);
 
-    // Processes that are counted without their rank, because their target has too many.
+    // Number of processes that are counted without their rank, because their target has too many ranks.
     std::uint64_t folded_ranks() const { return folded_ranks_; }
 
   private:

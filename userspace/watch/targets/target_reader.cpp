@@ -34,8 +34,8 @@ TargetReader::TargetReader(const SysRoot& root, const std::shared_ptr<ReadHelper
           return read_nodes(helpers->quick, pid, number, memory_nodes);
       }) {}
 
-// No reclaim takes as long as this: the end of an older stall was not reported. Its entry is removed from the BPF map,
-// so that it does not fill up.
+// Removes stalls from the BPF map that began longer ago than any reclaim takes. Their end was not reported, and without
+// this the map would fill up.
 void TargetReader::sweep_stalls(ReclaimTimer& stalls, std::uint64_t now_ns) {
     constexpr std::uint64_t kLongestStallNs = 600'000'000'000;
     if (now_ns - swept_ns_ < kLongestStallNs) return;

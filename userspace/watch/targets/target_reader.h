@@ -20,12 +20,12 @@ namespace memscope {
 class MissedTargets {
   public:
     void not_watched() { ++not_watched_; }  // the BPF map of targets was full
-    // A search for targets left out so many, because no file descriptor was left.
+    // `no_descriptor`: number of targets that a search left out, because no file descriptor was left.
     void refreshed(std::size_t no_descriptor);
     bool lacks_descriptors() const { return not_opened_ > 0; }  // at the last search
 
     void begin_tick() { not_sampled_ = 0; }
-    void not_sampled(const Error& error);  // though the target exists
+    void not_sampled(const Error& error);  // the target exists, but its memory could not be read
 
     void describe(SelfSample& self) const;
 
@@ -37,7 +37,7 @@ class MissedTargets {
     std::uint64_t no_descriptors_ = 0;  // the sum of all rises of `not_opened_` and of all values of `not_sampled_`
 };
 
-// Reads what a tick needs to know of each target.
+// Reads the data of each target that a tick needs.
 class TargetReader {
   public:
     struct Sources {
@@ -50,7 +50,7 @@ class TargetReader {
 
     TargetReader(const SysRoot& root, const std::shared_ptr<ReadHelpers>& helpers);
 
-    // Completes `readings`, which have the processes of each target. False: a target has been removed a moment ago.
+    // Adds to `readings`, which already contain the processes of each target. False: a target was removed just now.
     bool read(const Sources& sources, WatchedTargets& targets, const MachineReadings& machine,
               ReadingsByTarget& readings);
 

@@ -15,7 +15,7 @@ class TargetMemory {
     virtual ~TargetMemory() = default;
     // is_gone() is true of the error once the target has been removed.
     virtual Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) = 0;
-    virtual void note_kill() {}  // one of its processes was killed by SIGKILL
+    virtual void note_kill() {}  // a process of the target was killed by SIGKILL
 };
 
 // A target that a TargetSource has found, and its place among the other targets.
@@ -33,8 +33,8 @@ class TargetSource {
     struct Changes {
         std::vector<NewTarget> added{};
         std::vector<CgroupId> removed{};
-        // Cgroups that match but could not be opened, because no file descriptor was left. At least 1 where the search
-        // itself failed for that reason.
+        // Number of cgroups that match but could not be opened, because no file descriptor was left. At least 1 if the
+        // search itself failed for this reason.
         std::size_t no_descriptor = 0;
     };
 
@@ -56,14 +56,14 @@ class RefreshSchedule {
     explicit RefreshSchedule(bool has_events) : has_events_(has_events) {}
 
     void note_change() { changed_ = true; }  // a cgroup was made or removed
-    // Between two ticks, so that a process which starts in a new cgroup right away is watched from its start.
-    // Rate-limited, because a job can make cgroups in a tight loop.
+    // Between two ticks, so that a process that starts in a new cgroup is watched from its start. Rate-limited, because
+    // a job can make cgroups in a tight loop.
     bool is_due_between_ticks(std::uint64_t now_ns) const {
         constexpr std::uint64_t kAtMostEveryNs = 100'000'000;
         return changed_ && now_ns - refreshed_ns_ >= kAtMostEveryNs;
     }
-    // At a tick. The event of a new cgroup comes a moment before its directory can be seen, so that a search between
-    // two ticks is repeated at the next tick. `lost_events`: how many events found no room in a ring buffer so far.
+    // At a tick. The event of a new cgroup comes shortly before its directory is visible, so a search between two ticks
+    // is repeated at the next tick. `lost_events`: how many events found no room in a ring buffer so far.
     // `lacks_descriptors`: file descriptors may be free again without any change of the hierarchy.
     bool is_due_at_tick(std::uint64_t lost_events, bool lacks_descriptors) {
         const bool lost = std::exchange(lost_events_, lost_events) != lost_events;

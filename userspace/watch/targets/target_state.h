@@ -66,16 +66,17 @@ class CudaFailures {
     std::map<TargetGpu::RoleDevice, std::uint64_t> counts_{};
 };
 
-// What the stages of a tick keep of one target. It is dropped when the target ends. CONTRIBUTING.md ("A tick") lists
-// the classes that keep something by the name of a target as well.
+// The state of one target that the stages of a tick keep. It is dropped when the target ends. CONTRIBUTING.md ("A
+// tick") lists the classes that keep something by the name of a target as well.
 struct TargetState {
     TargetState(NewTarget target, const TargetSettings& settings, std::shared_ptr<RunNumbers> numbers);
     TargetState(const TargetState&) = delete;
     TargetState& operator=(const TargetState&) = delete;
 
-    // The pair of role and rank has no series any more.
+    // The pair of role and rank has lost its series. Adds its counters to the role without a rank, and drops its
+    // judgement.
     void fold_rank(const RoleKey& role);
-    // The precursors of an OOM kill that hold now. `out` has its memory, shared memory, stalls and verdicts, and
+    // The current precursors of an OOM kill. `out` already has its memory, shared memory, stalls and verdicts, and
     // `judge` has considered it.
     std::vector<Precursor> find_precursors(const TargetSnapshot& out, const HostMemory& host, const Now& now);
     // Keeps `out` as the last values of the target, without its processes and deaths.
@@ -84,25 +85,25 @@ struct TargetState {
     const CgroupId id;
     const TargetInfo info;
 
-    // How it is read.
+    // How the target is read.
     std::unique_ptr<TargetMemory> memory;  // null: its readings are replayed
     ShmUsageReader shm{};
     std::size_t process_count = 0;  // at the last tick
 
-    // What has been counted since it is watched.
+    // Counted since watching of the target began.
     RoleLedger counters{};
     CudaFailures cuda_failures{};
     StallCounter stalls{};
     TargetDeaths deaths{};
 
-    // What is derived from earlier ticks.
-    RankPlaces ranks;  // used while it is an outermost target
+    // Derived from earlier ticks.
+    RankPlaces ranks;  // used while the target is an outermost one
     JobRuns runs;
     TargetSharing sharing;
     TargetHeap heap;
     TargetJudge judge;
     Precursors precursors;
-    TargetSnapshot last_shown{};  // at the last tick that showed it
+    TargetSnapshot last_shown{};  // at the last tick that showed the target
 };
 
 // All targets, and which of them lies inside which.
@@ -113,7 +114,7 @@ class WatchedTargets {
     explicit WatchedTargets(const TargetSettings& settings = {}) : settings_(settings) {}
 
     TargetState& add(NewTarget target);
-    void drop(CgroupId id);  // targets inside it are inside the next outer target from then on
+    void drop(CgroupId id);  // targets inside it are then inside the enclosing target
 
     Map& all() { return targets_; }
     const Map& all() const { return targets_; }
@@ -121,7 +122,7 @@ class WatchedTargets {
     const Nesting& nesting() const { return nesting_; }
     // The targets around a process, innermost first, given the innermost. Empty for kNoCgroup.
     std::vector<TargetState*> around(CgroupId innermost);
-    TargetState* outermost(CgroupId innermost);  // the last of those; null: there is none
+    TargetState* outermost(CgroupId innermost);  // the outermost of these targets; null: there is none
     std::vector<RoleLedger*> ledgers_around(CgroupId innermost);
 
     RunNumbers& run_numbers() { return *run_numbers_; }

@@ -1,6 +1,6 @@
 /**
- * Asks for something that the user may change his mind about: waits until the changes pause, drops an answer that came
- * too late, and aborts the request before it.
+ * Requests data whose parameters the user may change quickly: waits until the changes pause, aborts the older request,
+ * and drops its answer.
  */
 export class Latest<T> {
     private timer: ReturnType<typeof setTimeout> | undefined;

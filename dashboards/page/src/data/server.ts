@@ -1,7 +1,7 @@
 import type { Source } from "./source.ts";
 import type { Curves, Growth, Heap, Live, Run, Tick } from "./types.ts";
 
-/** An answer of the server that is no data, with its sentence. */
+/** An error answer of the server, with its sentence. */
 export class ServerError extends Error {
     constructor(
         readonly status: number,
@@ -30,7 +30,7 @@ async function ask<T>(path: string, parameters: Record<string, string | number |
     throw new ServerError(answer.status, said ?? `memscope answered with status ${answer.status}.`);
 }
 
-/** What there is not (404) is an answer: null. */
+/** 404 means that there is no such data: the result is null. */
 async function askOptional<T>(path: string, parameters: Record<string, string | number | null>, signal: AbortSignal): Promise<T | null> {
     try {
         return await ask<T>(path, parameters, signal);

@@ -11,7 +11,7 @@ export interface Source {
     /** Asks the watcher for a census of the largest processes now. */
     takeCensus(): Promise<Heap | null>;
     live(after: number, signal: AbortSignal): Promise<Live>;
-    /** False: a report, which has only the times that it was made with. */
+    /** False for a report: it has data only for the moments that it was made with. */
     readonly asks: boolean;
 }
 

@@ -25,7 +25,7 @@ export class ProcessHistory {
     }
     private addPoint(key: string, point: Point): void {
         const points = this.points.get(key) ?? [];
-        this.points.delete(key);  // the process that was seen last is the last to be forgotten
+        this.points.delete(key);  // moves the process to the end, because the oldest entries are dropped first
         this.points.set(key, points);
         let at = points.length;
         while (at > 0 && (points[at - 1] as Point).time > point.time) --at;

@@ -65,7 +65,7 @@ export class Timeline {
                 return { from: this.shown.from, to: this.shown.to };
         }
     }
-    /** At least half of the plot is what has happened. */
+    /** At least half of the plot shows the past. */
     private room(past: number): number {
         return Math.min(this.ahead, past);
     }

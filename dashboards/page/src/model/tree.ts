@@ -93,7 +93,7 @@ export function processRows(processes: readonly Process[], unfolded: ReadonlySet
         }
     };
     placeAll(children.get(null) ?? [], 0, "");
-    // Those of a ring have no root.
+    // Processes whose parents form a ring have no root.
     for (const process of processes) if (!seen.has(process.pid) && !isBelowFolded(process)) place(process, 0);
     return rows;
 

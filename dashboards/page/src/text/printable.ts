@@ -32,7 +32,7 @@ export function detail(text: string): string {
     return name(text, longestDetail);
 }
 
-/** The end of a path is what tells files apart. */
+/** The end of a path distinguishes files. */
 export function pathEnd(path: string, longest: number): string {
     const safe = printable(path.slice(-longest * 2));
     if (safe.length <= longest && path.length <= longest * 2) return safe;

@@ -20,7 +20,7 @@ import { StackView } from "./stacks.ts";
 import { toggleTheme } from "./theme.ts";
 import { VerdictView } from "./verdict.ts";
 
-// Bounds of what a page keeps that stays open for days.
+// Bounds on the data of the page, because it can stay open for days.
 const mostEvents = 2000;
 const mostAppended = 300;
 const sparkTicks = 24;

@@ -10,7 +10,7 @@ function stored(): string | null {
         const value = localStorage.getItem(key);
         return value === "dark" || value === "light" ? value : null;
     } catch {
-        return null;  // a file, or a browser that keeps nothing
+        return null;  // a page from a file, or a browser without storage
     }
 }
 

@@ -71,7 +71,7 @@ export class VerdictView {
         const [first, rest] = firstSentence(summary.sentence || word.meaning);
         this.element.dataset.verdict = summary.verdict ?? "none";
         this.element.dataset.dead = death ? "yes" : "no";
-        // Numbers change with each tick: a screen reader is told of a new verdict and of a death only.
+        // Numbers change with each tick: a screen reader announces only a new verdict or a death.
         const news = `${summary.verdict ?? ""} ${summary.deaths?.length ?? 0}`;
         if (news !== this.told) this.spoken.textContent = death ? death.text : `${word.words}. ${first}`;
         this.told = news;

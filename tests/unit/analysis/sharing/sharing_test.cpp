@@ -109,10 +109,10 @@ TEST(Sharing, EachWorkerIsChargedWithItsOwnCopies) {
     for (int i = 0; i < 20; ++i) {
         job.copy(11, mib(1));
         job.copy(21, mib(9));
-        job.fault(11, mib(50));  // for files, say
+        job.fault(11, mib(50));  // for example of files
         job.tick();
     }
-    job.tick();  // what the sums say is judged when pages are read after it
+    job.tick();  // the sums are compared with pages that are read after them
     EXPECT_NEAR(static_cast<double>(job.latest().unshared.at({Role::dataloader_worker}).bytes.n), 20 << 20, 1 << 20);
     EXPECT_NEAR(static_cast<double>(job.latest().unshared.at({Role::helper}).bytes.n), 180 << 20, 1 << 20);
 }
@@ -124,7 +124,7 @@ TEST(Sharing, SharedMemoryThatTheParentFreesIsNone) {
         for (const pid_t pid : {11, 12, 13}) job.fault(pid, mib(10));
         job.tick();
     }
-    job.tick();  // what the sums say is judged when pages are read after it
+    job.tick();  // the sums are compared with pages that are read after them
     EXPECT_EQ(job.unshared(), 0);
 }
 

@@ -1,4 +1,4 @@
-// The pieces that a verdict is made of.
+// The parts from which a verdict is made.
 #include "analysis/verdict/floor.h"
 
 #include <cmath>
@@ -57,7 +57,7 @@ TEST(Segments, AKinkIsWhereTwoLinesMeet) {
 TEST(Zigzag, SmallMovesDoNotCount) {
     const auto bins = bins_of(40, 1, [](double t) { return 100 + (std::fmod(t, 20) < 10 ? 50 : 0) + std::fmod(t, 2); });
     const Turns turns = find_turns(bins, 20);
-    EXPECT_EQ(turns.highs.size(), 1U);  // it began high: that was no turn
+    EXPECT_EQ(turns.highs.size(), 1U);  // the series begins high, which is no turn
     EXPECT_EQ(turns.lows.size(), 2U);
 }
 
@@ -85,7 +85,7 @@ TEST(Collapse, IsAFallThatStays) {
     EXPECT_NEAR(*restart([](double t) { return kGiB * (t < 3000 ? 6 : 2); }), 3000, 10);
     EXPECT_FALSE(restart([](double t) { return kGiB * (t > 3000 && t < 3400 ? 6 : 2); }));
     EXPECT_FALSE(restart([](double t) { return kGiB * (t < 3000 ? 6 : 5); }));
-    // A process may take a few samples to go.
+    // The end of a process may take a few samples.
     EXPECT_NEAR(*restart(through({{0, 6 * kGiB}, {3000, 6 * kGiB}, {3025, kGiB}, {6000, kGiB}})), 3025, 15);
 }
 

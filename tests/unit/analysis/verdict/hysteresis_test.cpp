@@ -64,7 +64,7 @@ TEST(Hysteresis, AShortLeakThatStoppedIsSoonStable) {
     EXPECT_LT(watched.since[2], 1800 + 600);
 }
 
-// The same if lines through noise accuse the job for longer than the time after which an accusation is renewed.
+// This is also true if lines through noise accuse the job for longer than the time after which accusations are renewed.
 TEST(Hysteresis, AnAccusationIsNotRenewedWhileTheFloorIsFlat) {
     int accused = 0;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -93,7 +93,7 @@ TEST(Hysteresis, SpikyStaysWhileSpikesKeepComing) {
         return [=](double t) { return kGiB * (4 + (t < until && std::fmod(t, 300) < 20 ? 1 : 0)); };
     };
     EXPECT_THAT(watch(9000, 3, spikes(1e9)).words, ElementsAre(Verdict::stable, Verdict::spiky));
-    // Long after the last of them the curve has no spikes any more that a judgement would find.
+    // Long after the last spike, a judgement no longer finds spikes in the curve.
     const Watched over = watch(90000, 10, spikes(1500));
     EXPECT_THAT(over.words, ElementsAre(Verdict::stable, Verdict::spiky, Verdict::stable));
     EXPECT_GT(over.since.back(), 1500 + 2 * 300);
@@ -158,7 +158,7 @@ struct ByHand {
         return hysteresis.settle(next, series).verdict;
     }
 
-    // How long the curve must say so until the word is shown.
+    // The time for which judgements must have this verdict until it is shown.
     Seconds until_shown(Verdict verdict) {
         const Seconds from = next.until + Seconds(30);
         for (int i = 0; i < 1000; ++i)
@@ -175,7 +175,7 @@ TEST(Hysteresis, AfterManyChangesAWordThatIsNewNeedsMoreEvidence) {
 
     ByHand restless;
     restless.next.confidence = 0.95;
-    restless.next.doubt = Doubt::decelerating;  // such an accusation is dropped soon
+    restless.next.doubt = Doubt::decelerating;  // an accusation with this doubt ends soon
     for (int i = 0; i < 2; ++i)
         for (const Verdict word : {Verdict::warming_up, Verdict::leaking})
             ASSERT_GE(restless.until_shown(word), Seconds(0));
@@ -236,7 +236,7 @@ TEST(Hysteresis, APauseOfTheLoadingDelaysNoAccusation) {
     EXPECT_EQ(job.until_shown(Verdict::leaking), Seconds(60)) << "two judgements, a 25th of the budget apart";
 }
 
-// How long `leaking` stays after the verdicts `before`, if all later judgements say `then`.
+// The time for which `leaking` stays after the verdicts `before`, if all later judgements have the verdict `then`.
 Seconds time_of_accusation(std::initializer_list<Verdict> before, double slope, Verdict then) {
     ByHand job;
     job.next.until = Seconds(5000);
@@ -258,7 +258,7 @@ TEST(Hysteresis, AnAmbiguousCurveIsNoReasonToKeepAnAccusation) {
               usual);
 }
 
-// The memory still grows then, so it is no acquittal that would have to come soon.
+// The memory still grows, so unlike a change to `stable` this change need not come soon.
 TEST(Hysteresis, AfterManyChangesGrowthThatSlowsDownReplacesALeakLater) {
     const auto accused_for = [](std::initializer_list<Verdict> before) {
         return time_of_accusation(before, 10e6, Verdict::warming_up);
@@ -272,7 +272,7 @@ TEST(Hysteresis, ALeakEndsOnceNoJudgementHasAccusedForATenthOfTheTime) {
     ByHand slow;
     slow.next.until = Seconds(100000);
     slow.next.confidence = 0.95;
-    slow.next.floor_slope = 1;  // bytes per second: too slow to be refuted by what came since
+    slow.next.floor_slope = 1;  // bytes per second: too slow to be refuted by later samples
     slow.next.rise = kGiB;
     ASSERT_EQ(slow.judge(Verdict::leaking), Verdict::leaking);
     const Seconds lasted = slow.until_shown(Verdict::stable);
@@ -324,7 +324,7 @@ TEST(CrashLoop, AHealthyJobThatIsRestartedStaysHealthy) {
 }
 
 TEST(CrashLoop, ATrainerThatFreesItsEpochBufferIsNone) {
-    // 50 minutes an epoch: the first one cannot be told from a leak before it was given back.
+    // An epoch takes 50 minutes. The first one cannot be distinguished from a leak until its memory is given back.
     const Watched watched = watch(3000 * 6.5, 5, [](double t) { return kGiB * (1 + 9 * std::fmod(t, 3000) / 3000); });
     EXPECT_EQ(watched.last(), Verdict::spiky);
     EXPECT_FALSE(watched.judge.now().restarted);

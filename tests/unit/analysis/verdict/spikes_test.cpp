@@ -35,8 +35,8 @@ TEST(OpenExcursion, IsNoneWhereNothingEverCameBack) {
     EXPECT_EQ(open_excursion(bins_of({10})), 0U);
 }
 
-// A warm-up in steps, then validations: during the first of them that is seen after the budget, the last thing that is
-// known of the floor is that it was flat.
+// A warm-up in steps, then validations. During the first validation after the budget the floor is not visible, and
+// before it the floor was flat.
 TEST(OpenExcursion, IsNoReasonToAccuseAJobThatHasWarmedUp) {
     Series series;
     for (double at = 0; at <= 1485; at += kEvery) {
@@ -55,7 +55,7 @@ std::vector<Bin> bins_at(const std::vector<double>& times) {
     return bins;
 }
 
-// One a second for so long, a gap, and so many after it.
+// `before` bins, one per second, then a gap, then `after` bins.
 std::vector<Bin> with_gap(int before, double gap, int after) {
     std::vector<double> times;
     for (int i = 0; i < before; ++i) times.push_back(i);
@@ -82,7 +82,7 @@ TEST(TooFewSinceGap, AreNoneWithoutAGap) {
 }
 
 TEST(TooFewSinceGap, AreNoneWhereSamplesAreIrregularAnyway) {
-    // Of each ten distances one is six times as long as the others.
+    // One of ten distances is six times as long as the others.
     std::vector<double> times{0};
     for (int i = 1; i < 205; ++i) times.push_back(times.back() + (i % 10 == 0 ? 6 : 1));
     EXPECT_EQ(too_few_since_gap(bins_at(times), 60), 0U);

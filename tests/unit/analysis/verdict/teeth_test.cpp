@@ -46,7 +46,7 @@ TEST(Teeth, TheirBoundsContainTheFloor) {
 }
 
 TEST(Teeth, ADriftingPhaseAgreesWithAFlatFloor) {
-    // The samples are 10 s apart and the teeth 100.1 s: each tooth is met 0.1 s later than the one before.
+    // The samples are 10 s apart and the teeth 100.1 s, so the phase of the samples moves by 0.1 s from tooth to tooth.
     const auto teeth = [](double t) { return kGiB * (10 + 4 * std::fmod(t, 100.1) / 100.1); };
     const auto bottoms = find_tooth_bottoms(drawn(5000, 10, teeth).bins(), kHeight, 1e-5 * kGiB);
     ASSERT_GE(bottoms.size(), 40U);

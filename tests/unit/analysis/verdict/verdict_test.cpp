@@ -1,4 +1,4 @@
-// What was agreed on, case by case.
+// The rules of a verdict, case by case.
 #include "analysis/verdict/verdict.h"
 
 #include <cmath>
@@ -106,7 +106,7 @@ TEST(Verdict, ASlowLeakBelowTeethIsOneIfTheSamplesMeetTheTeethAtAllPhases) {
 }
 
 TEST(Verdict, LowsThatRiseBecauseThePhaseOfTheSamplesDriftsAreNoLeak) {
-    // Each tooth is sampled a little later than the one before.
+    // The phase of the samples moves a little from tooth to tooth.
     for (const double period : {79.5, 79.7, 79.85, 79.9, 99.6, 99.85})
         for (const double length : {3000.0, 4500.0, 6000.0})
             EXPECT_EQ(
@@ -128,7 +128,7 @@ TEST(Verdict, ThreeStepsAreALeakAndTwoAreNot) {
     EXPECT_NEAR(leak.floor_slope, 0.25 * kGiB / 900, 0.025 * kGiB / 900);
 }
 
-// A tread at the end of the budget looks like the plateau after a warm-up.
+// The flat interval between two steps at the end of the budget looks like the plateau after a warm-up.
 TEST(Verdict, StepsThatBeganInTheWarmUpAndGoOnAreALeak) {
     const auto steps = [](double last) {
         return [=](double t) {

@@ -30,7 +30,7 @@ GpuDevice device(std::uint64_t used) {
     return gpu;
 }
 
-// A driver that hangs as long as it is told to. Shared with its poller, which may outlive the test.
+// A driver that hangs as long as a test wants. Shared with its poller, which may outlive the test.
 struct Driver {
     std::atomic<bool> hangs = false;
     std::atomic<int> sessions = 0;
@@ -160,7 +160,7 @@ TEST(NvmlPoller, AsksAgainAndAgainButNoMoreOftenThanOnceASecond) {
     for (std::size_t i = 1; i < reads.size(); ++i) EXPECT_GE(reads[i] - reads[i - 1], 1'000'000'000U) << i;
 }
 
-constexpr Seconds kSeldom{10};  // of a poller that is not to read by itself while a test runs
+constexpr Seconds kSeldom{10};  // interval of a poller that must not read by itself while a test runs
 
 // Until the poller has a sample that was begun after `since_ns`.
 bool wait_for_sample(const NvmlPoller& poller, std::uint64_t since_ns) {

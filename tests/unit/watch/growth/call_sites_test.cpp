@@ -170,7 +170,7 @@ TEST(CallSites, OneProcessGetsAPartOfTheRoomForNames) {
     EXPECT_TRUE(sites.learn(stack_of(3, 1000), site_at("honest")));
 }
 
-// Six that fill all there is before anybody folds.
+// Six processes fill the whole budget before names are folded.
 TEST(CallSites, LeavesRoomForWhoeverHasFewNames) {
     CallSites sites(CallSites::Limits{.name_bytes = 160'000});
     for (pid_t pid = 2; pid < 8; ++pid)
@@ -207,7 +207,7 @@ TEST(CallSites, AStackThatIsGivenUpIsForgotten) {
     EXPECT_EQ(sites.stack_count(), 0U);
 }
 
-// A stack comes again when the kernel has forgotten that it was sent.
+// The kernel sends a stack again if its map no longer has the entry that says that the stack was sent.
 TEST(CallSites, LearningAStackAgainTakesNoMoreRoom) {
     CallSites sites;
     for (int i = 0; i < 10; ++i) sites.learn(stack_of(5, 1), site_at("load"));

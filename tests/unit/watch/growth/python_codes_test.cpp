@@ -84,7 +84,7 @@ TEST(PythonCodes, EndlessOnesOfOneSpaceAreBounded) {
     EXPECT_EQ(frame_of(codes, 0x100000 + 99'999 * 256).function, "made_up_99999");
 }
 
-// Many address spaces of large ones: together they have a bound as well.
+// Many address spaces with large code objects: their sum is bounded as well.
 TEST(PythonCodes, AreBoundedInBytesOverAllSpaces) {
     PythonCodes codes = codes_of_nobody();
     codes.add(code_at(0x1000, "honest", 1));

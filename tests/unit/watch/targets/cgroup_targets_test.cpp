@@ -28,7 +28,7 @@ struct FakeHierarchy {
     }
 };
 
-// Adds and drops targets as a refresh says.
+// Adds and drops the targets that a refresh returns.
 TargetSource::Changes refresh(const std::unique_ptr<CgroupTargets>& set, WatchedTargets& targets) {
     auto changes = set->refresh();
     for (const CgroupId id : changes.removed) targets.drop(id);
@@ -154,7 +154,7 @@ TEST(CgroupTargets, AWalkThatRunsOutOfDescriptorsIsCounted) {
     FakeHierarchy fake;
     fake.make("job_1");
     const auto set = fake.open({"job_*"});
-    const FewDescriptors few(room_for(1));  // for the root, and none for what is below it
+    const FewDescriptors few(room_for(1));  // for the root, and none for the cgroups below it
     EXPECT_EQ(set->refresh().no_descriptor, 1U);
 }
 

@@ -78,7 +78,7 @@ TEST(ProcessTarget, ThatFindsNoDescriptorForItsFirstSampleIsMeasuredLater) {
         expect_no_descriptor(job.sample({process(10, 1)}));
     }
     {
-        const FewDescriptors few(room_for(2));  // for the path, and not for the cgroup with all its ancestors
+        const FewDescriptors few(room_for(2));  // enough for the path, but not for the cgroup with all its ancestors
         expect_no_descriptor(job.sample({process(10, 1)}));
     }
     const auto sample = job.sample({process(10, 1)});

@@ -70,7 +70,8 @@ Dominators find_dominators(const ObjectEdges& edges, std::span<const NodeNumber>
 
     std::vector<std::uint32_t> semi(count), label(count), ancestor = parent, path;
     for (std::uint32_t i = 0; i < count; ++i) semi[i] = label[i] = i;
-    // The node with the lowest semidominator on the way up, as far as `last`. The way is shortened for the next time.
+    // The node with the lowest semidominator on the path from `node` up to `last`. Compresses the path for the next
+    // call.
     const auto lowest_above = [&](std::uint32_t node, std::uint32_t last) {
         if (node <= last) return label[node];
         path.clear();
@@ -89,7 +90,7 @@ Dominators find_dominators(const ObjectEdges& edges, std::span<const NodeNumber>
             best = std::min(best, semi[lowest_above(sources[s], i)]);
         semi[i] = best;
     }
-    found.above = std::move(ancestor);  // its memory; all its values are set anew
+    found.above = std::move(ancestor);  // reuses the memory; all values are overwritten
     found.above[0] = 0;
     for (std::uint32_t i = 1; i < count; ++i) {
         std::uint32_t at = parent[i];

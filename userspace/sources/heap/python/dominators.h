@@ -7,8 +7,8 @@
 
 namespace memscope {
 
-// An object dominates another one if every path from the roots to the other one leads through it. If it were freed, the
-// other one would be freed, too.
+// Object A dominates object B if every path from the roots to B leads through A. If A were freed, B would be freed,
+// too.
 struct Dominators {
     std::vector<NodeNumber> order{};     // nodes that the roots reach, in the order of a depth-first search; node 0
                                          // stands for all roots and is the first

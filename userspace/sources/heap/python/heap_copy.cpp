@@ -182,7 +182,7 @@ std::uint64_t HeapCopy::copy(std::span<const HeapRange> ranges) {
     for (const HeapRange& range : ranges)
         for (Address at = rounded_up(range.start, kUnit); at + kUnit <= range.end; at += kUnit) {
             if (late()) return absent;
-            // All pieces of one call lie in one slab, because room() may give back the oldest one.
+            // All pieces of one call lie in one slab, because room() may drop the oldest slab.
             if (pieces.size() == kAtOnce || (!slabs_.empty() && used_in_last_ + kUnit / kPage > kSlab / kPage)) flush();
             pieces.push_back({at, {room(kUnit / kPage), kUnit}});
         }

@@ -20,9 +20,9 @@ namespace memscope {
 
 using Address = std::uint64_t;
 
-// Pages of a process that were read, kept up to a limit. A page is copied when it is first used and then stays as it
-// was, until the limit requires its memory: then the oldest copies go, and such a page is copied again. Everything may
-// be torn or made up by the process. A byte that cannot be read is 0.
+// A copy of pages of a process, up to a limit. A page is copied when it is first used, and its copy does not change
+// later. At the limit the oldest copies are dropped; such a page is copied again at its next use. Everything may be
+// torn or made up by the process. A byte that cannot be read is 0.
 class HeapCopy {
   public:
     static constexpr std::uint64_t kPage = 4096;
@@ -73,8 +73,8 @@ class HeapCopy {
 
     bool has_copy_of(Address address) const { return pages_.contains(address / kPage); }
     bool is_present(Address address) { return page_at(address) != zeros_.data(); }
-    // Whether all of it lies in one mapping that can be read. A mapping that is newer than the list of mappings counts
-    // if both ends are present.
+    // Whether the whole range lies in one mapping that can be read. A mapping that is newer than the list of mappings
+    // counts if both ends are present.
     bool is_mapped(Address address, std::uint64_t bytes);
     // Whether both ends lie in mappings, which need not be readable.
     bool is_claimed(Address address, std::uint64_t bytes);
@@ -93,7 +93,7 @@ class HeapCopy {
     // Copies these ranges now. The shorter the time is, the less is torn. Returns the number of pages that could not be
     // read.
     std::uint64_t copy(std::span<const HeapRange> ranges);
-    // One read past the copy, for memory that is needed once.
+    // Reads without a copy, for memory that is needed once.
     bool read_past(Address address, std::span<std::byte> into);
 
     void limit_to(std::uint64_t most_bytes);

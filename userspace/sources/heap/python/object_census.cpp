@@ -142,7 +142,7 @@ class ObjectCensusTaker {
                kind == ObjectKind::deque;
     }
 
-    // What would be freed with each object that the roots reach.
+    // Bytes that would be freed with each object that the roots reach.
     struct Retained {
         std::vector<std::uint32_t> place{};           // by node; kNoNode: not reached
         std::vector<std::uint64_t> host{}, device{};  // by place; `device` is empty if there is nothing on a device
@@ -167,7 +167,7 @@ class ObjectCensusTaker {
         return retained;
     }
 
-    // The best of many, with memory for few.
+    // Keeps the best kMostHolders of many candidates, with memory for twice as many.
     template <class Better>
     class Best {
       public:
@@ -266,7 +266,7 @@ class ObjectCensusTaker {
         return holder;
     }
 
-    // The type of most items, with the shape if most have the same one.
+    // The type of most items, with the shape if most items have the same shape.
     std::string element_of(Address container, const PythonType& type) {
         constexpr std::size_t kAsked = 64;
         std::map<std::string, std::size_t> names, types;

@@ -46,7 +46,7 @@ bool ObjectData::read_keys(Address keys, Keys& into) {
         if (log_size > kMostLogSize || log_bytes > kMostLogBytes || kind > 2) return false;
         into.slots = std::uint64_t{1} << log_size;
         index_bytes = std::uint64_t{1} << log_bytes;
-        if (kind != 0) {  // all keys are strings, which know their hash
+        if (kind != 0) {  // all keys are strings, which contain their hash
             into.stride = 16;
             into.key = 0;
             into.value = 8;
@@ -60,7 +60,7 @@ bool ObjectData::read_keys(Address keys, Keys& into) {
 }
 
 Address ObjectData::values_of(Address dict) {
-    constexpr int kFirstWithSizes = 313;  // they stand before the values
+    constexpr int kFirstWithSizes = 313;  // the sizes are stored before the values
     const Address values = memory_.word(dict + kDictValues);
     return values != 0 && layout_.version >= kFirstWithSizes ? values + 8 : values;
 }

@@ -29,7 +29,7 @@ constexpr std::uint64_t kInlineValues = 1U << 2U, kManagedWeak = 1U << 3U, kMana
                         kException = 1U << 30U, kType = std::uint64_t{1} << 31U;
 }  // namespace type_flags
 
-constexpr std::uint64_t kMostItems = std::uint64_t{1} << 28;  // of a container; more is not believed
+constexpr std::uint64_t kMostItems = std::uint64_t{1} << 28;  // of a container; a larger number is taken for torn
 
 // Reads strings, dicts and reference counts out of the copy.
 class ObjectData {
@@ -39,7 +39,7 @@ class ObjectData {
     HeapCopy& memory() { return memory_; }
     const ObjectLayout& layout() const { return layout_; }
 
-    // Of the type of an object. 0 if there is none.
+    // tp_flags of the type of an object. 0 if the object has no type.
     std::uint64_t flags_of(Address object);
     bool is_text(Address object) { return (flags_of(object) & type_flags::kText) != 0; }
     std::string text(Address object, std::size_t most);  // empty: not a str
@@ -47,11 +47,11 @@ class ObjectData {
 
     struct Keys {  // PyDictKeysObject
         Address entries = 0;
-        std::uint64_t count = 0;   // entries in use, with deleted ones
+        std::uint64_t count = 0;   // used entries, deleted ones included
         std::uint64_t stride = 0;  // bytes of an entry
         std::uint64_t key = 0, value = 0;
         std::uint64_t bytes = 0;
-        std::uint64_t usable = 0;  // further entries
+        std::uint64_t usable = 0;  // entries that can still be added
         std::uint64_t slots = 0;
     };
     bool read_keys(Address keys, Keys& into);

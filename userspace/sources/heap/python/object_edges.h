@@ -33,7 +33,7 @@ class PiecewiseVector {
 using NodeNumber = std::uint32_t;
 constexpr NodeNumber kNoNode = ~NodeNumber{0};
 
-// References between numbered objects. An edge also has a cost, which says how little it tells a programmer.
+// References between numbered objects. The cost of an edge is high if the edge tells a programmer little.
 class ObjectEdges {
   public:
     static constexpr NodeNumber kMostNodes = NodeNumber{1} << 28;
@@ -43,7 +43,8 @@ class ObjectEdges {
     // The edges of nodes are added in the order of the nodes: first all of node 0, then next_node(), ...
     void next_node() { first_.push_back(static_cast<std::uint32_t>(edges_.size())); }
     void add(NodeNumber target, std::uint32_t cost) { edges_.push_back(target | class_of(cost) << 28U); }
-    // Keeps the lower cost, if the edge before it of the same node has this target. False: it has another one.
+    // If the last edge of the current node has this target, keeps the lower of both costs. False if it has another
+    // target, or if the node has no edge yet.
     bool merge_with_last(NodeNumber target, std::uint32_t cost) {
         if (first_.empty() || edges_.size() == first_.back() || (edges_.back() & kTarget) != target) return false;
         if (cost < kCosts[edges_.back() >> 28U]) edges_.back() = target | class_of(cost) << 28U;

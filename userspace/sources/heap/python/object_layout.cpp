@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint32_t kNone = ObjectLayout::kNone;
 
-// The offsets are the same in all releases of a minor version. Each version is the one before with its changes.
+// The offsets are the same in all releases of a minor version. Each layout is a copy of the previous layout with the
+// changes of its version.
 constexpr ObjectLayout k310{.stack = {},
                             .version = 310,
                             .interpreter_modules = 856,

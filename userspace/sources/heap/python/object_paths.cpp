@@ -37,7 +37,7 @@ bool is_short_identifier(std::string_view text) {
 
 std::string_view last_part(std::string_view dotted) { return dotted.substr(dotted.rfind('.') + 1); }
 
-// Whether the last name of a path is this one: "__main__.note" and "note".
+// Whether `name` is the last name of the path: "__main__.note" ends with "note".
 bool ends_with_name(std::string_view path, std::string_view name) {
     if (!path.ends_with(name)) return false;
     path.remove_suffix(name.size());
@@ -98,7 +98,7 @@ bool ObjectPaths::is_lru_cache(NodeNumber node) const {
 }
 
 void ObjectPaths::prepare(std::span<const NodeNumber> nodes) {
-    // Each referrer is read once, for all its objects that are on a path.
+    // Each referrer is read once, for all objects on a path to which it refers.
     std::unordered_map<NodeNumber, std::vector<NodeNumber>> wanted;
     std::unordered_map<NodeNumber, bool> seen;
     for (NodeNumber node : nodes)
@@ -264,7 +264,7 @@ std::string ObjectPaths::place_of(Address code, Address frame) {
     return function_name(code) + " (" + file + ":" + std::to_string(*line) + ")";
 }
 
-// The frame that a generator or a frame object has. 0: none.
+// The frame of a generator or of a frame object. 0: none.
 Address ObjectPaths::frame_in(Address object, const PythonType& type) {
     const bool old = reader_.layout().version == 310;
     switch (type.kind) {
@@ -297,7 +297,7 @@ std::string ObjectPaths::step(NodeNumber from, NodeNumber to, const Rendered& be
     switch (slot.kind) {
         case Slot::item: {
             if (before.closure == 0) return "[" + std::to_string(slot.detail) + "]";
-            // The names of a closure are the last ones of its function.
+            // The names of a closure are the last names of its function.
             const ObjectLayout& layout = reader_.layout();
             Address names = memory_.word(before.closure + layout.code_local_names);
             std::uint64_t index = slot.detail;

@@ -16,9 +16,9 @@ struct ObjectPath {
     HolderRoot root = HolderRoot::other;
 };
 
-// The path of references to each object that tells a programmer most: through modules and variables of the program, by
-// names. Steps that tell little, such as __globals__, are expensive, and the cheapest path is taken. Names only: keys
-// of dicts that may be data are left out.
+// Finds for each object the path of references that tells a programmer most: through modules and variables of the
+// program, by names. Steps that tell little, such as __globals__, have a high cost, and the path with the lowest cost
+// is taken. The text has only names: keys of dicts that may be data are left out.
 class ObjectPaths {
   public:
     explicit ObjectPaths(ObjectGraph& graph);

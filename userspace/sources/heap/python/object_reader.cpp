@@ -9,12 +9,12 @@ using namespace object_offsets;
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // of one object; more is not believed
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // of one object; a larger number is taken for torn
 
 }  // namespace
 
 const PythonType* ObjectReader::object_in(const PythonPools::Block& block, Address& object) {
-    // An object begins at its block, behind the links of the collector, or behind its attributes as well.
+    // An object begins at the start of its block, after the links of the garbage collector, or after its attributes.
     for (std::uint32_t before = 0; before <= 32 && before + 16 <= block.bytes; before += 16) {
         const Address candidate = block.start + pools_.padding() + before;
         const PythonType* type = types_.of(candidate);
@@ -51,7 +51,7 @@ bool ObjectReader::has_sound_place(Address object, const PythonType& type) {
 std::uint64_t ObjectReader::least_size(Address object, const PythonType& type) {
     if (type.kind == ObjectKind::generator || type.kind == ObjectKind::frame) return type.basic;  // without ob_size
     const std::uint64_t word = memory_.word(object + kSize);
-    if ((type.flags & type_flags::kText) != 0) {  // most have less than tp_basicsize
+    if ((type.flags & type_flags::kText) != 0) {  // most strings are smaller than tp_basicsize
         const TextState state(memory_.get<std::uint32_t>(object + kTextState));
         if (!state.compact) return type.basic;
         const std::uint64_t before = state.ascii ? layout_.stack.text_data : layout_.text_compact;

@@ -32,7 +32,7 @@ struct Slot {
         content,  // of a cell
         local,    // detail: address of the name
         stack,
-        maybe_stack,   // another value may be in its place by now
+        maybe_stack,   // maybe above the top of the stack, so maybe stale
         callback,      // of a weak reference
         module_state,  // of a module in C; detail: offset
         cache,         // of functools.lru_cache
@@ -64,7 +64,7 @@ class ObjectReader {
     std::uint64_t size_of(Address object, const PythonType& type);  // as sys.getsizeof() counts
     // What sys.getsizeof() leaves out: the array of attribute values.
     std::uint64_t values_size(Address object, const PythonType& type);
-    std::uint64_t least_size(Address object, const PythonType& type);  // of the block that contains it
+    std::uint64_t least_size(Address object, const PythonType& type);  // of the block that contains the object
     std::uint64_t length(Address object, const PythonType& type);      // of a container; else 0
 
     // Memory outside of the object that size_of() counts: items, keys, elements. Empty: there is none.
@@ -183,11 +183,11 @@ void ObjectReader::frame_references(Address frame, Emit&& emit) {
     const std::uint64_t named = count;
     std::uint64_t stack = memory_.get<std::uint32_t>(code + layout_.code_stack_size);
     if (count > kMostLocals || stack > kMostLocals) return;
-    // 3.10 has three tuples of names: variables, cells, variables of the functions around it.
+    // 3.10 has three tuples of names: variables, cells, variables of enclosing functions.
     constexpr std::uint64_t kFreeNames = 80, kCellNames = 88;
     Address cell_names = 0, free_names = 0;
     std::uint64_t cells = 0;
-    bool is_sure = true;  // a frame that runs at the moment does not say how much of its stack is in use
+    bool is_sure = true;  // false: the frame runs, so the used part of its stack is not known
     if (layout_.version == 310) {
         cell_names = memory_.word(code + kCellNames);
         free_names = memory_.word(code + kFreeNames);
@@ -233,14 +233,14 @@ void ObjectReader::frame_references(Address frame, Emit&& emit) {
     emit(code, Slot{Slot::code});
 }
 
-// Words of which nothing better is known, except the list of weak references and the __dict__.
+// Scans the words whose meaning is not known. Leaves out the list of weak references and the __dict__.
 template <class Emit>
 void ObjectReader::own_words(Address object, const PythonType& type, Emit&& emit) {
     scan(object, type.scanned_from, type.basic, Slot::field, [&](Address target, Slot slot) {
         const auto offset = static_cast<std::int64_t>(slot.detail);
         if (offset != type.weak_offset && offset != type.dict_offset) emit(target, slot);
     });
-    // A code object has data that was computed once behind a pointer, from 3.12 on.
+    // From 3.12 on, a code object points to a block of cached data.
     if (data_.is_code(object) || (type.name == "code" && !type.heap))
         scan(object, 16, type.basic, Slot::field, [&](Address block, Slot) {
             constexpr std::uint64_t kCachedBytes = 32;
@@ -352,7 +352,7 @@ void ObjectReader::references_of(Address object, const PythonType& type, Emit&& 
         case ObjectKind::weakref:  // the object itself is not held
             emit(word(24), Slot{Slot::callback});
             break;
-        case ObjectKind::lru_cache: {  // its list of links is borrowed
+        case ObjectKind::lru_cache: {  // the references in its list of links are borrowed
             bool is_first = true;
             scan(object, 56, type.basic, Slot::field, [&](Address target, Slot slot) {
                 const PythonType* of = types_.of(target);

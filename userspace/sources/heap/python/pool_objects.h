@@ -18,7 +18,7 @@ class PoolObjects {
     PoolObjects(const PythonPools& pools, std::uint64_t most_bytes);
 
     // Both in the order of addresses, then finish().
-    bool add(Address object);       // false: there is no room, or an object with a higher address is there already
+    bool add(Address object);       // false: no room, not aligned, or not above the address of the last object
     void add_leaf(Address object);  // a number or a string that has no number of its own
     void finish();
     void clear();
@@ -54,7 +54,7 @@ class PoolObjects {
     }
 
     const PythonPools& pools_;
-    unsigned slot_bits_ = 0;  // of the place in an arena; the arena is in the bits above
+    unsigned slot_bits_ = 0;  // number of bits of the place in an arena; the arena is in the bits above
     std::size_t arenas_ = 0;  // all, or 0
     std::vector<Word> words_{};
     PiecewiseVector<std::uint32_t> slots_{};  // by number

@@ -9,7 +9,7 @@
 
 namespace memscope {
 
-// The blocks that pymalloc has handed out. Every object of at most 512 bytes lies in one.
+// The blocks that pymalloc has allocated. Every object of at most 512 bytes lies in such a block.
 class PythonPools {
   public:
     static constexpr std::uint64_t kPool = 16384;  // CPython 3.10 and later
@@ -29,9 +29,9 @@ class PythonPools {
     bool contains(Address address) const { return arena_at(address) != kNoArena; }
 
     static constexpr std::size_t kNoArena = ~std::size_t{0};
-    // The index of the arena that contains the address.
+    // The index of the arena that contains the address. kNoArena: none.
     std::size_t arena_at(Address address) const {
-        const std::uint64_t granule = (address >> kGranuleBits) - first_granule_;  // of an address below: very large
+        const std::uint64_t granule = (address >> kGranuleBits) - first_granule_;  // very large for an address below
         if (granule >= first_in_.size()) return first_in_.empty() ? search(address) : kNoArena;
         for (std::size_t i = first_in_[granule]; i < arenas_.size() && arenas_[i].start <= address; ++i)
             if (address < arenas_[i].end) return i;

@@ -191,7 +191,7 @@ void PythonTypes::describe(PythonType& type) {
             if ((kind == kObject || kind == kObjectOrError) && offset < type.basic)
                 type.members[static_cast<std::uint32_t>(offset)] = memory_.c_string(name, kLongestName);
         }
-    if ((type.flags & type_flags::kException) != 0) {  // C shows these by functions
+    if ((type.flags & type_flags::kException) != 0) {  // C code exposes these by functions, not by members
         const std::uint32_t traceback = version == 310 ? 32 : 40;
         type.members[24] = "args";
         type.members[traceback] = "__traceback__";

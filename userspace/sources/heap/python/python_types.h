@@ -44,7 +44,7 @@ constexpr bool is_native(ObjectKind kind) { return kind >= ObjectKind::tensor_im
 struct PythonType {
     Address address = 0;  // 0: not a type of Python
     std::uint32_t index = 0;
-    std::string name{};  // qualified, but for built-in types
+    std::string name{};  // qualified, except for built-in types
     ObjectKind kind = ObjectKind::other;
     bool heap = false;     // made at run time: its objects hold a reference to it
     bool ordered = false;  // collections.OrderedDict
@@ -52,10 +52,10 @@ struct PythonType {
     bool image = false;            // the pixels of PIL.Image.Image
     bool module_of_torch = false;  // torch.nn.Module and its subclasses
     std::uint64_t flags = 0;
-    std::uint32_t head = 0;                          // bytes before its objects: links of the collector, attributes
+    std::uint32_t head = 0;                          // bytes before its objects: GC links, attributes
     std::uint64_t basic = 0;                         // tp_basicsize
     std::uint64_t item = 0;                          // tp_itemsize
-    std::uint64_t scanned_from = 16;                 // first word of which nothing better is known
+    std::uint64_t scanned_from = 16;                 // offset of the first word whose meaning is not known
     std::int64_t dict_offset = 0, weak_offset = 0;   // 0: none
     std::map<std::uint32_t, std::string> members{};  // by offset: __slots__, members of C types
 
@@ -65,7 +65,7 @@ struct PythonType {
     }
 };
 
-// The types of a process. Only a type is believed: its own type must be a type that makes types, up to `type` itself.
+// The types of a process. An address is accepted as a type only if its own type is a metatype, and so on up to `type`.
 class PythonTypes {
   public:
     explicit PythonTypes(ObjectData& data);
@@ -78,7 +78,7 @@ class PythonTypes {
     const PythonType& operator[](std::uint32_t index) const { return *types_[index]; }
     std::size_t size() const { return types_.size(); }
     const PythonType& add_pseudo_type(std::string name, ObjectKind kind);
-    // Tells whether an address lies in a pool, which is too small for a type.
+    // An address in one of these pools is not a type, because a type is larger than any block.
     void set_pools(const class PythonPools* pools) { pools_ = pools; }
 
   private:

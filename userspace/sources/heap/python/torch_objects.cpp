@@ -123,7 +123,7 @@ std::uint64_t TorchObjects::chunk_size(Address address) {
     return bytes >= kLeast && bytes % 16 == 0 && bytes <= kMost ? bytes - 8 : 0;
 }
 
-// With the right layout, the Python object of the TensorImpl is this one, the extents multiply to the number of
+// With the right layout, the TensorImpl points back to this Python object, the extents multiply to the number of
 // elements, and the device is that of the storage.
 bool TorchObjects::agrees(Address tensor, const Layout& layout) {
     constexpr std::uint16_t kMostElementTypes = 64;

@@ -24,7 +24,7 @@ struct TorchStorage {
 };
 
 // The C++ objects of PyTorch: THPVariable -> TensorImpl -> StorageImpl, and the autograd graph behind a tensor. Their
-// layout differs between versions and is found out with the tensors themselves:
+// layout differs between versions and is determined from the tensors of the process:
 //   head of an intrusive_ptr_target (vtable, counts)   24 bytes in 1.x, 16 in 2.x
 //   THPVariable.cdata                                   a MaybeOwned (flag, pointer) until 2.9, a pointer later
 //   PyObjectSlot                                        interpreter and object until 2.9, only the object later
@@ -39,14 +39,14 @@ class TorchObjects {
     std::string refusal() const;  // why calibrate() failed
 
     Address impl_of(Address tensor) { return memory_.word(tensor + layout_.cdata); }
-    // Whether a Python object belongs to the tensor. It may be newer than the copy of the objects of Python.
+    // Whether a Python object belongs to the tensor. That object may be newer than the copy of the Python objects.
     bool has_python_object(Address impl) { return memory_.word(sizes_in(impl) - 8) >= ObjectData::kLowest; }
     Address storage_of(Address python_storage);  // of a torch.UntypedStorage; 0: not found
     std::optional<TorchTensor> tensor(Address impl);
     std::optional<TorchStorage> storage(Address storage);
-    std::uint64_t chunk_size(Address address);  // usable bytes in a chunk of glibc; 0: not the start of one
+    std::uint64_t chunk_size(Address address);  // usable bytes in a chunk of glibc; 0: not the start of a chunk
 
-    // The class of a C++ object, as its vtable says. Null: not a class of PyTorch that is followed.
+    // The class of a C++ object, from its vtable. Null: not a class of PyTorch that is followed.
     const PythonType* class_of(Address object);
 
     // Calls native(Address, const PythonType&, Slot) for C++ objects and python(Address, Slot) for addresses that may
@@ -82,19 +82,19 @@ void TorchObjects::references_of(Address object, const PythonType& type, Native&
         if (of != nullptr && (!only_tensors || of->kind == ObjectKind::tensor_impl)) native(target, *of, slot);
     };
     if (type.kind == ObjectKind::tensor_impl) {
-        // AutogradMeta: vtable, std::string, Variable grad, Node grad_fn. The weak pointer to the node that accumulates
-        // the gradient, behind it, holds nothing.
+        // AutogradMeta: vtable, std::string, Variable grad, Node grad_fn. A weak pointer to the node that accumulates
+        // the gradient follows; it is not a reference.
         constexpr std::uint64_t kGrad = 40, kGradFn = 48, kMore = 80, kMostMeta = 512;
         follow(memory_.word(storage_in(object)), Slot{Slot::storage});
         python(memory_.word(sizes_in(object) - 8) & ~std::uint64_t{1}, Slot{Slot::python});
-        if (type.name != "c10::TensorImpl")  // a sparse tensor and the like is made of tensors
+        if (type.name != "c10::TensorImpl")  // sparse tensors and the like consist of tensors
             for (Address at = sizes_in(object) + 112; at + 8 <= object + chunk_size(object); at += 8)
                 follow(memory_.word(at), Slot{Slot::saved, at - object}, true);
         const Address meta = memory_.word(storage_in(object) + 8);
         if (meta == 0 || !in_libraries(memory_.word(meta))) return;
         follow(memory_.word(meta + kGrad), Slot{Slot::gradient});
         follow(memory_.word(meta + kGradFn), Slot{Slot::grad_fn});
-        // The tensor of which it is a view.
+        // The tensor of which this tensor is a view.
         for (std::uint64_t at = kMore; at + 8 <= std::min(chunk_size(meta), kMostMeta); at += 8)
             follow(memory_.word(meta + at), Slot{Slot::saved, at}, true);
     } else if (type.kind == ObjectKind::storage_impl) {
@@ -109,7 +109,7 @@ void TorchObjects::references_of(Address object, const PythonType& type, Native&
             if (target < ObjectData::kLowest || target % 8 != 0 || target >> 56U != 0) continue;
             follow(target, Slot{Slot::saved, at});
             if (of_python) python(target, Slot{Slot::python});
-            // A std::vector: begin, end, end of its memory. What is behind its end is stale.
+            // A std::vector: begin, end, end of its memory. The words behind its end are stale.
             const Address end = memory_.word(object + at + 8), room = memory_.word(object + at + 16);
             if (at + 24 > size || target >= end || end > room || end % 8 != 0 || room - target > chunk_size(target))
                 continue;

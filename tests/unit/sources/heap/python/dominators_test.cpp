@@ -30,7 +30,7 @@ std::vector<std::uint64_t> retained(const Graph& graph, const std::vector<NodeNu
     return by_node;
 }
 
-// The slow way: what is no longer reached without the node.
+// The nodes that are still reached without this node, computed in the slow way.
 std::set<NodeNumber> reached_without(const Graph& graph, const std::vector<NodeNumber>& roots, NodeNumber without) {
     std::set<NodeNumber> reached;
     std::vector<NodeNumber> waiting;
