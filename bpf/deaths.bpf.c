@@ -10,7 +10,7 @@
  * marks processes that are already exiting, without a signal.
  */
 #include "anon_pages.bpf.h"
-#include "last_words.bpf.h"
+#include "death_evidence.bpf.h"
 #include "memory_limits.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -54,21 +54,21 @@ struct {
 	__type(value, struct killing);
 } killers SEC(".maps");
 
-static const struct ms_last_words nothing = {};
+static const struct ms_death_evidence nothing = {};
 
-static __always_inline struct ms_last_words *words_of(struct task_struct *leader)
+static __always_inline struct ms_death_evidence *words_of(struct task_struct *leader)
 {
 	__u64 start_ns = BPF_CORE_READ(leader, start_boottime);
 	__u32 pid = BPF_CORE_READ(leader, tgid);
-	struct ms_last_words *words = bpf_map_lookup_elem(&last_words, &pid);
+	struct ms_death_evidence *words = bpf_map_lookup_elem(&death_evidence, &pid);
 
 	if (words && words->start_ns == start_ns)
 		return words;
-	if (bpf_map_update_elem(&last_words, &pid, &nothing, BPF_ANY)) {
+	if (bpf_map_update_elem(&death_evidence, &pid, &nothing, BPF_ANY)) {
 		count_loss(MS_LOSS_LAST_WORDS_FULL);
 		return NULL;
 	}
-	words = bpf_map_lookup_elem(&last_words, &pid);
+	words = bpf_map_lookup_elem(&death_evidence, &pid);
 	if (words)
 		words->start_ns = start_ns;
 	return words;
@@ -111,18 +111,18 @@ static __always_inline void note_shortage(struct ms_oom_mark *mark, struct task_
 
 /* After its victim the OOM killer also kills the other processes that share the victim's address space. It
  * does not mark those. */
-static __always_inline void kill_with_victim(struct ms_last_words *words, __u32 pid)
+static __always_inline void kill_with_victim(struct ms_death_evidence *words, __u32 pid)
 {
 	__u32 thread = bpf_get_current_pid_tgid();
 	struct killing *before = bpf_map_lookup_elem(&killers, &thread);
-	struct ms_last_words *victim;
+	struct ms_death_evidence *victim;
 	__u32 key;
 
 	if (!before || !before->victim || before->victim == pid ||
 	    words->kill.time_ns - before->time_ns > 1000000000ull)
 		return;
 	key = before->victim;
-	victim = bpf_map_lookup_elem(&last_words, &key);
+	victim = bpf_map_lookup_elem(&death_evidence, &key);
 	if (!victim || victim == words)
 		return;
 	words->kill.flags |= MS_SENT_WITH_VICTIM;
@@ -130,8 +130,8 @@ static __always_inline void kill_with_victim(struct ms_last_words *words, __u32 
 	words->oom.time_ns = 0;
 }
 
-static __always_inline void on_kill(struct ms_last_words *words, struct task_struct *task, unsigned long info,
-                                    const struct signal_info *details)
+static __always_inline void on_kill(struct ms_death_evidence *words, struct task_struct *task,
+                                    unsigned long info, const struct signal_info *details)
 {
 	__u32 thread = bpf_get_current_pid_tgid();
 	struct killing now = {.task = task, .thread = BPF_CORE_READ(task, pid)};
@@ -163,7 +163,7 @@ static __always_inline int on_signal(int number, unsigned long info, struct task
                                      mapping_finder find_mapping)
 {
 	struct task_struct *leader;
-	struct ms_last_words *words;
+	struct ms_death_evidence *words;
 	struct signal_info details = {};
 
 	/* result 1 (TRACE_SIGNAL_IGNORED): the process ignores the signal, or it is already exiting. */
@@ -196,7 +196,7 @@ static __always_inline int on_victim(struct task_struct *victim)
 	struct task_struct *leader = BPF_CORE_READ(victim, group_leader);
 	__u32 pid = BPF_CORE_READ(victim, tgid), thread = bpf_get_current_pid_tgid();
 	struct killing *killing = bpf_map_lookup_elem(&killers, &thread);
-	struct ms_last_words *words;
+	struct ms_death_evidence *words;
 
 	if (killing && killing->thread == BPF_CORE_READ(victim, pid))
 		killing->victim = pid;

@@ -9,7 +9,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define ENOSPC 28
 
 /* mmap(), brk() and mremap() are alternatives: if one of them fails, the C library tries another. */
-static __always_inline bool serves_the_same(enum ms_failed_call one, enum ms_failed_call other)
+static __always_inline bool are_alternatives(enum ms_failed_call one, enum ms_failed_call other)
 {
 	return one == other || (one <= MS_FAILED_MREMAP && other <= MS_FAILED_MREMAP);
 }
@@ -17,7 +17,7 @@ static __always_inline bool serves_the_same(enum ms_failed_call one, enum ms_fai
 /* Forgets the failure once a call for at least that size succeeds, because a later death is not due to it. */
 static __always_inline void forget_failure(struct address_space *space, enum ms_failed_call call, __u64 bytes)
 {
-	if (space->failure.time_ns && serves_the_same(space->failure.call, call) &&
+	if (space->failure.time_ns && are_alternatives(space->failure.call, call) &&
 	    bytes >= space->failure.bytes)
 		space->failure.time_ns = 0;
 }
@@ -62,7 +62,8 @@ static __always_inline long brk_result(struct pt_regs *regs, long ret)
 	return first_argument_of(regs) > (__u64)ret ? -ENOMEM : 0;
 }
 
-/* Bytes by which a failed call was to raise the break, else 0: the previous break is not known here. */
+/* Bytes that a failed brk() call has requested. 0 if the call succeeded, because the previous break is not
+ * known here. */
 static __always_inline __u64 brk_bytes(struct pt_regs *regs, long ret)
 {
 	__u64 wanted = first_argument_of(regs);
@@ -113,8 +114,8 @@ static __always_inline __u64 own_pages(void)
 	return BPF_CORE_READ(task, mm, total_vm);
 }
 
-/* Other system calls cost one or two comparisons. These calls in a process that is not watched cost one map
- * lookup more. */
+/* True for the system calls that on_return() evaluates. All others cost one or two comparisons. If the
+ * process is not watched, a call for which this is true costs one map lookup more. */
 static __always_inline bool concerns_memory(long number)
 {
 	switch (number) {
@@ -163,7 +164,7 @@ static __always_inline bool range_after(struct ms_range *r, struct address_space
 
 const volatile __u32 follow_growth = 0;
 
-/* The stack that maps. MS_STACK_OTHER if growth is not followed. */
+/* The stack of the current system call. MS_STACK_OTHER if growth is not followed. */
 static __always_inline __u64 mapping_stack(void *ctx, __u32 pid, bool bounded)
 {
 	struct ms_space *space = follow_growth ? bpf_map_lookup_elem(&spaces, &pid) : NULL;
@@ -276,7 +277,7 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 	default:
 		count_outcome(space, regs, MS_FAILED_FORK, ret, 0);
 	}
-	if (follow_ranges) /* last, so that the verifier has no states of the above left to distinguish */
+	if (follow_ranges) /* last, because the verifier then no longer tracks the cases above */
 		follow_return(ctx, space, regs, number, ret, bounded);
 	return 0;
 }

@@ -8,29 +8,30 @@
 /* The pages for which a sample stands: MS_SAMPLE_BYTES. */
 const volatile __u32 sample_pages = 128;
 
-/* Number of samples sent, and the time that they took. A search of the stack without a result counts, too. */
+/* Number of samples sent, and the time that the programs took. The time includes searches for a fault address
+ * that found none. */
 __u64 samples_sent = 0;
 __u64 sampling_ns = 0;
 /* Rises each time the hooks are attached again after a pause. */
 __u32 period = 0;
 /* Set while an MS_EVENT_GREW waits for the collector, which is already woken. */
-__u32 someone_grew = 0;
+__u32 growth_event_pending = 0;
 
 /* Sends MS_EVENT_GREW once per address space, so that the collector examines the process while it is alive:
  * whether it runs Python, and which files it has mapped at which addresses. */
-static __always_inline void tell_of_growth(struct ms_space *space, __u32 pid)
+static __always_inline void report_growth(struct ms_space *space, __u32 pid)
 {
 	struct ms_header h;
 
-	if (space->told)
+	if (space->grew_sent)
 		return;
 	identify_space(&h, space, pid, MS_EVENT_GREW, sizeof(h));
 	if (bpf_ringbuf_output(&stack_events, &h, sizeof(h),
-	                       someone_grew ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP))
+	                       growth_event_pending ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP))
 		count_loss(MS_LOSS_STACKS_FULL); /* tried again at the next sample */
 	else
-		space->told = 1;
-	someone_grew = 1;
+		space->grew_sent = 1;
+	growth_event_pending = 1;
 }
 
 /* The entry of the address space, NULL if it is not watched. */
@@ -56,9 +57,9 @@ static __always_inline void send_sample(void *context, struct ms_space *space, _
 {
 	struct ms_sample sample;
 
-	tell_of_growth(space, pid);
-	/* First, because its stack walk takes a while: the collector compares the time with those of unmaps.
-	 */
+	report_growth(space, pid);
+	/* Before the stack walk, which takes a while, because the collector compares the time in the header
+	 * with the times of unmaps. */
 	identify_space(&sample.h, space, pid, MS_EVENT_SAMPLE, sizeof(sample));
 	sample.address = address;
 	sample.pages = pages;

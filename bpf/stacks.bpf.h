@@ -247,7 +247,8 @@ static __always_inline struct stack_scratch *walk_stack(void *context, const str
 	scratch->walk.space = space->id;
 	stack->python_count = 0;
 	stack->python_truncated = 0;
-	/* An address is meaningless outside its address space, so the latter is part of the hash. */
+	/* An address is meaningless outside its address space, so the id of the address space is part of the
+	 * hash. */
 	scratch->walk.hash = mixed(space->id, pid);
 	stack->python_outcome = walk_python(&scratch->walk, stack, pid, bounded);
 	scratch->calls = scratch->walk.hash;
@@ -258,11 +259,11 @@ static __always_inline struct stack_scratch *walk_stack(void *context, const str
 	return scratch;
 }
 
-/* Sends the walked stack unless it is known. Returns MS_STACK_OTHER if the process has used up its number of
- * stacks, or if the ring buffer is full. The next use of the stack tries again, so a process that floods the
- * ring buffer costs other processes their names only for a moment. */
-static __always_inline __u64 tell_stack(struct stack_scratch *scratch, struct ms_space *space, __u32 pid,
-                                        bool bounded)
+/* Sends the walked stack unless it is known. Returns MS_STACK_OTHER if the process has reached its maximum of
+ * stacks, or if the ring buffer is full. The next use of the stack tries again, so while a process floods the
+ * ring buffer, stacks of other processes are missing only for a short time. */
+static __always_inline __u64 send_stack_if_new(struct stack_scratch *scratch, struct ms_space *space,
+                                               __u32 pid, bool bounded)
 {
 	struct ms_stack *stack = &scratch->stack;
 	__u32 sent = 1;
@@ -285,7 +286,7 @@ static __always_inline __u64 current_stack(void *context, struct ms_space *space
 {
 	struct stack_scratch *scratch = walk_stack(context, space, pid, bounded);
 
-	return scratch ? tell_stack(scratch, space, pid, bounded) : MS_STACK_OTHER;
+	return scratch ? send_stack_if_new(scratch, space, pid, bounded) : MS_STACK_OTHER;
 }
 
 #endif

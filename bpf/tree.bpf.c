@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* The process tree: sends an event when a process forks, execs, exits or moves, and when a cgroup is created,
  * removed or renamed. */
-#include "last_words.bpf.h"
+#include "death_evidence.bpf.h"
 #include "ranges.bpf.h"
 #include "threads.bpf.h"
 #include "tree_events.bpf.h"
@@ -156,7 +156,7 @@ static __always_inline int on_process_exit(struct task_struct *task, thread_summ
 	int code;
 
 	if (!target || is_own(leader, pid))
-		goto forget_words; /* it may have been watched before */
+		goto forget_words; /* the process may have been watched before */
 	/* A process that is killed, or that calls exit_group(), has the exit code in its signal struct. If
 	 * its threads exit one by one, the leader has it. */
 	code = BPF_CORE_READ(leader, signal, group_exit_code);
@@ -183,7 +183,7 @@ forget:
 	if (follow_descendants)
 		bpf_map_delete_elem(&members, &pid);
 forget_words:
-	bpf_map_delete_elem(&last_words, &pid);
+	bpf_map_delete_elem(&death_evidence, &pid);
 	bpf_map_delete_elem(&gpu_failures, &pid);
 	bpf_map_delete_elem(&host_failures, &pid);
 	return 0;

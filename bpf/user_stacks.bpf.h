@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Stacks of programs at user probes. */
+/* Call stacks for the BPF programs at user probes. */
 #ifndef MEMSCOPE_USER_STACKS_BPF_H
 #define MEMSCOPE_USER_STACKS_BPF_H
 
 #include "stacks.bpf.h"
 
-/* A program at a user probe can be preempted by another one on the same CPU, so the per-CPU stack scratch may
- * be in use. */
+/* A program at a user probe can be preempted by another program on the same CPU, so the per-CPU stack scratch
+ * may be in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -33,7 +33,8 @@ struct user_stack {
 	__u64 calls; /* as in struct stack_scratch */
 };
 
-/* The current stack. Its id is MS_STACK_OTHER if it has none; `busy` is counted if the scratch was in use. */
+/* The current stack. Its id is MS_STACK_OTHER if it has none. `busy`: the loss to count if the scratch is in
+ * use. */
 static __always_inline struct user_stack user_stack(void *ctx, struct ms_space *space, __u32 pid,
                                                     enum ms_loss busy, bool bounded)
 {
@@ -49,7 +50,7 @@ static __always_inline struct user_stack user_stack(void *ctx, struct ms_space *
 	}
 	scratch = walk_stack(ctx, space, pid, bounded);
 	if (scratch) {
-		stack.id = tell_stack(scratch, space, pid, bounded);
+		stack.id = send_stack_if_new(scratch, space, pid, bounded);
 		stack.calls = scratch->calls;
 	}
 	*users = 0;

@@ -3,7 +3,10 @@ find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(RapidJSON REQUIRED)
-find_package(nlohmann_json REQUIRED)  # of tests alone
+if(MEMSCOPE_TESTS OR MEMSCOPE_FUZZ)
+  # Tests read JSON with another library than the one that memscope writes it with.
+  find_package(nlohmann_json REQUIRED)
+endif()
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 find_program(MEMSCOPE_CLANG NAMES clang-19 clang-16 clang-14 clang REQUIRED)
 find_program(MEMSCOPE_LLVM_STRIP NAMES llvm-strip-19 llvm-strip-16 llvm-strip-14 llvm-strip REQUIRED)
@@ -30,7 +33,7 @@ function(memscope_shared_library target library)
   target_link_libraries(${target} INTERFACE "${MEMSCOPE_SHARED_${library}}")
 endfunction()
 # Debian builds libmicrohttpd with GnuTLS, which would bring nine libraries along. What is packaged has one without TLS,
-# from the same source package (packaging/microhttpd.sh); it is not installed, so others use the shared library.
+# from the same source package (packaging/microhttpd.sh); it is not installed, so other programs still use the shared library.
 set(MEMSCOPE_MICROHTTPD "" CACHE PATH "directory with libmicrohttpd.a without TLS; empty: the installed shared library")
 if(MEMSCOPE_MICROHTTPD)
   add_library(external_microhttpd INTERFACE IMPORTED GLOBAL)

@@ -4,15 +4,15 @@
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
-       libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
+       libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev
        libncurses-dev libprotozero-dev libsqlite3-dev libzstd-dev"
-demo="python3"  # plays the job of a demo; a minimal Debian has none
-build_tests="libgtest-dev libgmock-dev mold git python3"
+demo="python3"  # runs the job of a demo; a minimal Debian has no Python
+build_tests="libgtest-dev libgmock-dev nlohmann-json3-dev mold git python3"
 test="clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3-yaml procps tmux curl jq
       man-db gnupg sysstat zsh fish systemd util-linux libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libpython3.11 python3-numpy python3-torch python3-markdown"
-e2e="prometheus-alertmanager"  # and npm, from any source
+e2e="prometheus-alertmanager"  # also needs npm, from any source
 bench="linux-perf bpftrace heaptrack"  # tools that memscope is compared with
-vm="cpio zstd lz4 binutils python3 debian-archive-keyring"  # and qemu, for one architecture or both
+vm="cpio zstd lz4 binutils python3 debian-archive-keyring"  # also needs qemu, for one architecture or both
 # The compiler for the other architecture; its libraries are not installed, see sysroot.sh.
 case "$(dpkg --print-architecture)" in
     amd64) cross="g++-aarch64-linux-gnu" qemu="qemu-system-x86" ;;
@@ -43,7 +43,7 @@ for group in "$@"; do
         vm) wanted+=($build $vm qemu-system-arm qemu-system-x86) ;;
         vm-native) wanted+=($build $vm $qemu) ;;
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
-        cross) wanted+=($cross libgtest-dev libgmock-dev dpkg-dev make) ;;
+        cross) wanted+=($cross libgtest-dev libgmock-dev nlohmann-json3-dev dpkg-dev make) ;;
         package)
             wanted+=(rpm cpio curl debootstrap qemu-user-static)
             command -v npm >/dev/null || wanted+=(nodejs npm)  # the web page

@@ -21,9 +21,9 @@ class HookCost {
             const ProcessId id = scanned.task.id;
             if (!session_.find<GrowthStacks>()->begin(id, SpaceId{read_clock().boot_ns}, scanned.task.memory->anon))
                 throw std::runtime_error("cannot record a process");
-            python_.look_at(id);
+            python_.update(id);
         }
-        // A helper process reads which of them run Python.
+        // A helper process finds out which of the processes run Python.
         for (int i = 0; i < 20; ++i) {
             std::this_thread::sleep_for(Seconds{0.1});
             helpers_->pump();

@@ -37,9 +37,9 @@ CONDITIONAL = {
 # The alerts that the job on GPUs must raise, and the words that their texts must contain.
 GPU_ALERTS = {
     'MemscopeGpuNearlyFull': ('GPU 0 of', 'is 96.88% full', '62GiB of 64GiB are in use'),
-    'MemscopeGpuLeak': ('leaks', 'of GPU memory', f'On {OURS} the floor keeps rising', 'The GPU is full in'),
-    'MemscopePinnedGrowth': ('pins', 'more host memory', 'are pinned'),
-    'MemscopeGpuAllocFailed': ('A GPU refused', '1 allocation(s)', f'on {OURS}'),
+    'MemscopeGpuLeak': ('leaks', 'of GPU memory', f'on {OURS} keeps rising', 'the GPU is full in'),
+    'MemscopePinnedGrowth': ('The pinned host memory of', 'grows by', 'are pinned'),
+    'MemscopeGpuAllocFailed': ('The CUDA driver refused', '1 allocation(s)', f'on {OURS}'),
 }
 
 # A parent, two forked workers that touch memory, 4 MiB in /dev/shm (unlinked: nothing to clean up), ten short lives a second.
@@ -154,7 +154,7 @@ def check_oom_kill(api, cgroup):
         return
     check('MemscopeOomKill names the job', alert[0]['labels'].get('target') == cgroup.name, alert[0]['labels'])
     summary, description = alert[0]['annotations']['summary'], alert[0]['annotations']['description']
-    check('MemscopeOomKill says how many and against which limit', 'killed 1 ' in summary and 'the nearest limit is ' in description, (summary, description))
+    check('MemscopeOomKill says how many and against which limit', 'killed 1 ' in summary and 'The effective limit is ' in description, (summary, description))
     # Recording rules have the death one evaluation later.
     check('the death is recorded', wait_for(lambda: api.query('increase(target:memscope_deaths_total:sum[1m]) > 0'), 8, 0.3))
 

@@ -20,7 +20,7 @@ VARIABLES = {'memscope-job': ['datasource', 'instance', 'target', 'role', 'rank'
 FIRST_SCREEN = {
     'memscope-job': ('Is it a leak?', 'When does it run out of memory?', 'How much memory does each role hold?', 'How close is unreclaimable memory to the limit?',
                      'Which precursors of an OOM kill are active?', 'Which processes died in the time shown?'),
-    'memscope-fleet': ('How many jobs leak?', 'How many die within the hour?', 'Which jobs run out of memory first?'),
+    'memscope-fleet': ('How many jobs leak?', 'How many jobs reach a limit within 1 h?', 'Which jobs run out of memory first?'),
 }
 SCREEN = 20
 # The fleet page uses recording rules. Of the raw metrics it may query only these.

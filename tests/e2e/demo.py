@@ -101,7 +101,7 @@ def wait_until_watched(child):
 
 
 def play(scenario):
-    """(exit status, output, samples, seconds, pids that are left, whether its cgroup is)."""
+    """(exit status, output, samples, seconds, pids that are left, whether its cgroup is left)."""
     with demo(scenario) as child:
         wait_until_watched(child)
         began, samples = time.monotonic(), []
@@ -116,7 +116,7 @@ def play(scenario):
 
 
 def whole(samples):
-    """The samples that show the whole tree: the last ones can catch it dying, and others a process that is just forked."""
+    """The samples that show the whole tree. Others can show a tree that is ending, or a process that was just forked."""
     size = max((len(tree) for _, tree in samples), default=0)
     return [s for s in samples if len(s[1]) == size and any(name == 'trainer' for name, _, _ in s[1].values())]
 
@@ -240,8 +240,8 @@ def ends():
 def without_python():
     """In a mount namespace in which /usr/bin/python3 cannot be run."""
     hidden = 'mount --bind /dev/null "$(readlink -f /usr/bin/python3)" && PATH=/nowhere exec "$0" demo "$1"'
-    environment = {**ENVIRONMENT, 'MEMSCOPE_DEMO_SECONDS': str(SECONDS)}
     def played(scenario):
+        environment = {**ENVIRONMENT, 'MEMSCOPE_DEMO_SECONDS': str(LONGER[scenario])}
         return subprocess.run(['unshare', '--mount', '/bin/sh', '-c', hidden, MEMSCOPE, scenario], env=environment, capture_output=True,
                               text=True, timeout=60)
     both = 'leak', 'crashloop'

@@ -142,7 +142,7 @@ def signals_and_removal(folder):
             check(name, w.ends(2) == 0)
     with Watcher(MEMSCOPE, folder, '--cgroup', f'{ME}-late', '--wait', '--linger', '0s') as w:
         check('--wait: ready, and no target yet', w.value('memscope_target_up') == 0 and w.ends(0.3) is None)
-        check('--wait: a line says so', w.says(' yet: waiting for one'), w.lines())
+        check('--wait: a line says so', w.says(' yet: waiting for it'), w.lines())
         with group('late') as late:
             check('--wait: it appears', w.says(f'{late.name}: watching') and w.value('memscope_target_up') == 1, w.lines())
         check('--wait: its removal is the end', w.ends() == 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Workers of a real multiprocessing pool with every start method, epoch after epoch: their role, rank and slot.
 
-They have no names that would tell, as in PyTorch before it named its workers. Needs root; takes 10 s. MEMSCOPE names the
+Their names do not show their role, as in PyTorch before it named its workers. Needs root; takes 10 s. MEMSCOPE names the
 binary (default: build/memscope below the source tree).
 """
 import json
@@ -52,8 +52,11 @@ def epoch(job, name):
         job.stdin.flush()
         return job.stdout.readline()
     pids = [int(pid) for pid in ask().split()]
-    seen = wait_for(lambda: (all_ := processes(name)) and all(all_.get(pid, {}).get('role') == 'dataloader_worker'
-                                                              for pid in pids) and all_, 5) or processes(name)
+    def is_known(worker):
+        return worker.get('role') == 'dataloader_worker' and worker.get('own_anon_bytes') is not None
+    seen = wait_for(lambda: (all_ := processes(name)) and all(is_known(all_.get(pid, {})) for pid in pids)
+                    and all_.get(job.pid, {}).get('own_anon_bytes') is not None and all_, 20) \
+        or processes(name)
     ask()
     return seen, pids
 
@@ -77,13 +80,13 @@ def started_by(method, script, folder):
                   sum(one['role'] == 'dataloader_worker' for one in seen.values()) == WORKERS)
             check(f'{method}: the second epoch has other processes', before is None or not set(before) & set(pids))
             before = pids
-            own, resident = ([w.get(key, 0) // MIB for w in workers] for key in ('own_anon_bytes', 'rss_anon_bytes'))
+            own, resident = ([(w.get(key) or 0) // MIB for w in workers] for key in ('own_anon_bytes', 'rss_anon_bytes'))
             check(f'{method}, epoch {number}: a worker holds what is its own', all(mib < HELD / 2 for mib in own), own)
             if method == 'fork':
                 check(f'{method}, epoch {number}: ... and not what it shares with its trainer', all(mib > HELD for mib in resident), resident)
             trainer = seen.get(job.pid, {})
             check(f'{method}, epoch {number}: the trainer holds all it has',
-                  trainer.get('own_anon_bytes') == trainer.get('rss_anon_bytes') and trainer.get('own_anon_bytes', 0) > HELD * MIB, trainer)
+                  trainer.get('own_anon_bytes') == trainer.get('rss_anon_bytes') and (trainer.get('own_anon_bytes') or 0) > HELD * MIB, trainer)
 
 
 def main():

@@ -1,4 +1,4 @@
-// Files of a cgroup directory and /proc/meminfo: the kernel's, but formats change from kernel to kernel.
+// Files of a cgroup directory and /proc/meminfo. The kernel writes them, but their formats differ between kernels.
 #include "fuzz.h"
 #include "sources/cgroup/cgroup_stat.h"
 #include "sources/cgroup/memory_parts.h"
@@ -8,7 +8,7 @@ namespace memscope::fuzz {
 namespace {
 
 void check_parts(Bytes usage, const MemoryStat& stat) {
-    const auto parts = take_apart(usage, stat);
+    const auto parts = split_usage(usage, stat);
     if (!parsed(parts)) return;
     const auto& k = parts->by_kind;
     const __uint128_t sum = __uint128_t{k.anon.n} + k.shmem.n + k.file.n + k.kernel.n + k.other.n;

@@ -1,5 +1,5 @@
-// A heap that is sound but for some words that the input chooses: nothing that a process can have in its memory may
-// crash the readers or keep them for long.
+// A valid heap, in which the input changes some words. No content of a process's memory may crash the readers or keep
+// them busy for long.
 #include "fuzz.h"
 #include "sources/heap/address_claims.h"
 #include "sources/heap/allocators.h"
@@ -56,7 +56,7 @@ struct Process {
             places.push_back(place);
     }
 
-    // Each mutation: which word, what becomes of it.
+    // Each mutation has the place of a word and its new value.
     void spoil(Input& input) {
         for (int i = 0; i < 64 && !input.empty(); ++i) {
             const std::uint64_t place =
@@ -170,7 +170,7 @@ void one(std::string_view bytes) {
     }
     if (const auto found = find_glibc_malloc(data, version, memory, glibc.maps, deadline)) {
         require(!found->arenas.empty() && found->arenas.front().main, "the main arena is the first");
-        doubtful_arenas(*found);
+        count_inconsistent_arenas(*found);
         const TcacheChunks tcaches = find_tcaches(*found, threads, memory, deadline);
         const FreeLimits limits{.deadline = deadline, .most_chunks = 1000};
         for (const FreeMethod method : {FreeMethod::lists, FreeMethod::walk, FreeMethod::sample}) {

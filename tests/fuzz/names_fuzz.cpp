@@ -35,13 +35,13 @@ void one(std::string_view bytes) {
     }
     std::vector<std::string> existing;
     for (const std::string_view path : lines) {
-        // -timeout is the property here: no pattern, whatever its stars and brackets, hangs on any path.
+        // The option -timeout checks the property: no pattern, with any stars and brackets, hangs on any path.
         const bool matches = glob_matches(typed, path);
         require(!matches || path.empty() || glob_matches("**", path), "** matches what anything matches", path);
         component_matches(typed, last_component(path));
         existing.emplace_back(path);
     }
-    const auto near = near_names(typed, existing);
+    const auto near = similar_names(typed, existing);
     require(near.size() <= 3, "no more suggestions than asked for");
 }
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/base64.h"
-#include "cli/report_file.h"
+#include "cli/recordings/report_file.h"
 #include "fuzz.h"
 #include "outputs/deaths/death_report_json.h"
 #include "outputs/deaths/death_text.h"

@@ -1,7 +1,7 @@
 // The config file and the command line: the input is the TOML text, and its lines are the words behind `memscope`.
 #include "base/text.h"
-#include "cli/config.h"
-#include "cli/options.h"
+#include "cli/arguments/config.h"
+#include "cli/arguments/options.h"
 #include "fuzz.h"
 #include "outputs/http/listen.h"
 
@@ -26,10 +26,10 @@ void one(std::string_view bytes) {
 
     std::vector<std::string> words;
     for (const std::string_view word : split(bytes, '\n'))
-        if (word.find('\0') == std::string_view::npos) words.emplace_back(word);  // no argument can hold one
+        if (word.find('\0') == std::string_view::npos) words.emplace_back(word);  // no argument can contain NUL
     const auto read_config = [&](const std::string& path) -> Result<std::string> {
         if (path == kDefaultConfig) return system_error(ENOENT, "open " + path);
-        return path;  // `--config TEXT`: a config file on the command line's own terms
+        return path;  // `--config TEXT`: the name is also the content of the config file
     };
     if (const auto command = parsed(parse_command(words, read_config)))
         if (const auto* watch = std::get_if<WatchOptions>(&*command)) {

@@ -127,7 +127,7 @@ class EarlierCudaJob {
           }) {
         child.heard();
         watched.emplace(std::vector{job.name()});
-        watched->tick(job);
+        (void)watched->tick_until(job, [this](const TargetSnapshot&) { return watched->has_probe("gpu"); });
     }
     // Lets the process run to its next say(), then ticks.
     const TargetSnapshot& next() {

@@ -30,7 +30,7 @@ class Followed {
         ids_.clear();
         for (const ScannedTask& scanned : *tasks) ids_[scanned.task.id.pid] = scanned.task.id;
         for (const auto& [pid, id] : ids_)
-            if (const auto lost = session_.tree().lost_ranges(pid)) growth_.meet(id, *lost);
+            if (const auto lost = session_.tree().lost_ranges(pid)) growth_.track(id, *lost);
     }
     // Repeats until no address space has to be read.
     void settle() {

@@ -192,7 +192,7 @@ TEST(Ranges, GoWithAnExecAndWithTheEnd) {
     EXPECT_EQ(processes, 4U);
     ::kill(heir, SIGKILL);
     child.kill();
-    for (int i = 0; i < 50 && followed.knows(child.pid()); ++i) {
+    for (int i = 0; i < 50 && (followed.knows(child.pid()) || followed.knows(heir)); ++i) {
         ::usleep(20'000);
         followed.round();
     }

@@ -204,7 +204,13 @@ TEST(Sharing, EveryPageIsInOneRoleOnly) {
     parent.heard();
     Watched watched({job.name()});
     // Within a second on an idle machine. Reads take at most a hundredth of a core, so after slow ones the next waits.
-    for (int i = 0; i < 300 && watched.tick(job).sharing.pss.empty(); ++i) std::this_thread::sleep_for(200ms);
+    // A role is known when most of its memory has been read, so a worker may be missing at first.
+    const auto all_read = [&] {
+        std::size_t read = 0;
+        for (const auto& [key, role] : watched.tick(job).sharing.pss) read += role.processes;
+        return read == std::size_t{1} + kWorkers;
+    };
+    for (int i = 0; i < 300 && !all_read(); ++i) std::this_thread::sleep_for(200ms);
     const TargetSnapshot& target = *watched.find(job);
     ASSERT_EQ(target.sharing.pss.size(), target.roles.size());
     double pss = 0;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>
+#include <poll.h>
 #include <thread>
 
 #include "outputs/json/tick_json.h"
@@ -44,7 +45,11 @@ class Watched {
         return watched;
     }
 
+    // Lets helper processes answer first, as they do between the ticks of memscope, which are a second apart. A tick
+    // itself does not wait.
     const Snapshot& tick() {
+        pollfd events{collector_->events_fd(), POLLIN, 0};
+        for (int i = 0; i < 10 && ::poll(&events, 1, 20) == 1; ++i) collector_->take_events();
         auto snapshot = collector_->tick();
         if (!snapshot) throw std::runtime_error(snapshot.error().message());
         latest_ = std::move(*snapshot);
@@ -104,7 +109,7 @@ class Watched {
         }
     }
     std::uint64_t unnamed() const { return latest_.self.dropped.at("unnamed_frame"); }
-    // `before`: of earlier tests with the same collector.
+    // `before`: the count that earlier tests with the same collector left.
     void expect_all_named(std::uint64_t before = 0) const { EXPECT_EQ(unnamed(), before); }
 
   private:

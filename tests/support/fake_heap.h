@@ -18,6 +18,10 @@ class FakePages : public MemorySource {
     static constexpr std::uint64_t kPage = 4096;
 
     void put(std::uint64_t address, std::uint64_t word) {
+        if (address % sizeof word == 0) {  // it is in one page, and one search for that page is enough
+            std::memcpy(&byte(address), &word, sizeof word);
+            return;
+        }
         for (std::size_t i = 0; i < sizeof word; ++i)
             byte(address + i) = static_cast<std::byte>(word >> (8 * i) & 0xFF);
     }

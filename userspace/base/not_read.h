@@ -10,7 +10,7 @@ inline constexpr int kNoHelper = ECONNABORTED;
 
 // True if the error says nothing about the process or the file that was to be read, so that the read should be repeated
 // later: the process blocks its readers, no helper process could read it, or no file descriptor or memory was free.
-inline bool was_not_read(const Error& error) {
+inline bool is_retryable(const Error& error) {
     return error.code == std::errc::timed_out || error.code == std::errc::connection_aborted ||
            error.code == std::errc::too_many_files_open || error.code == std::errc::too_many_files_open_in_system ||
            error.code == std::errc::not_enough_memory || error.code == std::errc::resource_unavailable_try_again ||

@@ -7,8 +7,8 @@ namespace memscope {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::string_view kForAShell = "$`|&;<>()*?[";
-constexpr std::string_view kForAShellInFront = "~#";
+constexpr std::string_view kShellCharacters = "$`|&;<>()*?[";
+constexpr std::string_view kShellCharactersAtStart = "~#";
 constexpr std::string_view kUseAShell = R"(run it in a shell: sh -c "...")";
 
 bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
@@ -27,7 +27,7 @@ class Splitter {
             } else if (c == '\\') {
                 if (rest_.empty()) return plain_error("ends with a backslash", "remove it");
                 add(next());
-            } else if (is_one_of(c, kForAShell) || (!word_ && is_one_of(c, kForAShellInFront))) {
+            } else if (is_one_of(c, kShellCharacters) || (!word_ && is_one_of(c, kShellCharactersAtStart))) {
                 return plain_error(std::string("needs a shell for ") + c, std::string(kUseAShell));
             } else {
                 add(c);
@@ -66,8 +66,8 @@ class Splitter {
     std::vector<std::string> words_{};
 };
 
-// "-c", "-ec": the next word is code for an interpreter.
-bool hands_on(const std::string& word) {
+// True for "-c", "-ec": the next word is code for an interpreter.
+bool is_code_option(const std::string& word) {
     return word.size() >= 2 && word.front() == '-' && word[1] != '-' && word.ends_with('c');
 }
 
@@ -78,8 +78,9 @@ Result<std::vector<std::string>> split_words(std::string_view line) {
     auto words = Splitter(line).words();
     if (!words) return words;
     // In quotes a $ is an ordinary character. But a user who writes the name of a memscope variable expects its value.
-    const auto interpreter = std::ranges::find_if(*words, hands_on);
-    for (auto word = words->begin(); word != interpreter; ++word)
+    // The words from an option such as -c on are not checked, because they are code for an interpreter.
+    const auto code_option = std::ranges::find_if(*words, is_code_option);
+    for (auto word = words->begin(); word != code_option; ++word)
         if (word->find("$MEMSCOPE_") != std::string::npos || word->find("${MEMSCOPE_") != std::string::npos)
             return plain_error("needs a shell for variables", std::string(kUseAShell));
     return words;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/options.h"
+#include "cli/arguments/options.h"
 #include "cli/print.h"
 #include "demo/demo.h"
 #include "recording/store.h"
@@ -13,7 +13,7 @@
 namespace memscope {
 namespace {
 
-// Length of the demo in seconds: the same scenario runs faster or slower. The option wins.
+// Length of the demo in seconds: the same scenario runs faster or slower. The option has priority over the variable.
 constexpr const char* kLengthOption = "--scenario-seconds";
 constexpr const char* kLengthVariable = "MEMSCOPE_DEMO_SECONDS";
 constexpr std::uint64_t kShortestDemo = 4;
@@ -30,13 +30,14 @@ Result<Seconds> wanted_length(const std::optional<std::string>& option) {
                        option ? "remove the option" : "remove the variable");
 }
 
-// Where the recording is written. Empty: nowhere, because the user does not want one, or because that is not possible.
+// Where the recording is written. Empty: there is no recording, because the user does not want one, or because it
+// cannot be written.
 std::string record_where() {
     const char* wanted = std::getenv(kRecordVariable);
     std::string where = wanted ? wanted : kRecordingDirectory;
     if (where == "none" || ::geteuid() != 0) return {};  // without root the demo ends with an error of its own
     if (const auto store = RecordingStore::open(where, WatchOptions{}.record_max); !store) {
-        complain(store.error());
+        print_error(store.error());
         return {};
     }
     return where;

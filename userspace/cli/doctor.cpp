@@ -38,7 +38,8 @@ Finding pressure_finding(const SysRoot& root, const Result<CgroupHierarchy>& hie
     if (!host->pressure)
         return {"pressure (PSI)", false, "switched off or not in this kernel: no stall times (boot with psi=1)"};
     if (hierarchy && hierarchy->version == 1)
-        return {"pressure (PSI)", true, "of the host; cgroup v1 has none per target, so those metrics are absent"};
+        return {"pressure (PSI)", true,
+                "only for the host: cgroup v1 has no pressure per cgroup, so these metrics are absent"};
     return {"pressure (PSI)", true, "of the host and of each target"};
 }
 
@@ -49,7 +50,7 @@ Finding log_finding(const SysRoot& root) {
             log.error().message() + ": the cause of an OOM kill is inferred from which limit was exhausted"};
 }
 
-// Loads the library, because nothing less shows that it can be loaded. Calls no function of it.
+// Loads the library to find out whether it can be loaded. Calls no function of it.
 Finding driver_finding(const char* library) {
     void* handle = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL);
     if (!handle) return {"CUDA driver", false, std::string(library) + " is not installed; jobs may bring their own"};
@@ -78,8 +79,8 @@ Finding oom_finding(const SysRoot& root, CapabilitySet capabilities) {
                         *score)};
 }
 
-// CPU time of one cheap system call in nanoseconds. CPU time, because other programs use the machine, too. Measures for
-// 5 ms.
+// CPU time of one cheap system call in nanoseconds. Not the elapsed time, because other programs use the machine, too.
+// Measures for 5 ms.
 double call_cost() {
     constexpr int kAtATime = 1'000;
     constexpr int kMostCalls = 20'000;
@@ -101,7 +102,7 @@ Finding mapped_bytes_finding(Session& session) {
     constexpr int kRounds = 5;
     MappingCalls* calls = session.find<MappingCalls>();
     if (!session.refused().empty()) return {"mapped bytes", false, session.refused().front().message()};
-    if (!calls) return {"mapped bytes", false, "this kernel has no hook for them"};
+    if (!calls) return {"mapped bytes", false, "this kernel has no hook for calls that map memory"};
     double alone = 1e9;
     double hooked = 1e9;
     for (int i = 0; i < kRounds; ++i) {
@@ -130,7 +131,7 @@ Finding tensors_finding(Session& session) {
     return {"tensors", true, "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
 }
 
-// Attached later, when a process maps PyTorch.
+// These probes are attached later, when a process maps PyTorch.
 Finding host_tensors_finding(Session& session) {
     if (auto started = session.start_feature<HostTensors>(); !started)
         return {"host tensors", false, started.error().message()};

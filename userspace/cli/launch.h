@@ -1,6 +1,6 @@
 #pragma once
 #include "base/files.h"
-#include "watch/loop.h"
+#include "watch/watch.h"
 
 namespace memscope {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/shell_words.h"
+#include "cli/arguments/shell_words.h"
 #include "outputs/text/text_layout.h"
 #include "sources/cgroup/cgroup_hierarchy.h"
 #include "sources/cgroup/cgroup_memory.h"
@@ -28,7 +28,7 @@ std::string limit_text(const std::optional<Limit>& limit) {
     return size ? human_size(*size) : "none";
 }
 
-// A name with characters of a glob cannot be given to --cgroup.
+// --cgroup cannot take a name with characters of a glob.
 bool is_glob(std::string_view path) { return path.find_first_of("*?[") != std::string_view::npos; }
 
 std::string command_for(const Offer::Job& job, bool as_root) {
@@ -54,7 +54,7 @@ std::string gaps(const Offer& offer, bool as_root) {
     if (offer.without_argv > 0)
         text += fmt::format("The command {} of {} {} could not be read.\n", offer.without_argv == 1 ? "line" : "lines",
                             offer.without_argv, offer.without_argv == 1 ? "process" : "processes");
-    if (!offer.complete) text += "There are more processes than were looked at.\n";
+    if (!offer.complete) text += "The list is not complete, because there are too many processes.\n";
     return text;
 }
 

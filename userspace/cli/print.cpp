@@ -18,7 +18,7 @@ Status print(std::string_view text) {
     return Done{};
 }
 
-void complain(const Error& error) {
+void print_error(const Error& error) {
     const std::string line = "memscope: " + error.message() + "\n";
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line.data(), line.size());
 }

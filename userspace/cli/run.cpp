@@ -3,28 +3,28 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include "cli/arguments/options.h"
 #include "cli/demo.h"
 #include "cli/doctor.h"
-#include "cli/growth.h"
-#include "cli/heap.h"
 #include "cli/launch.h"
 #include "cli/offer.h"
-#include "cli/options.h"
 #include "cli/print.h"
-#include "cli/recordings.h"
-#include "cli/replay.h"
-#include "cli/report.h"
-#include "cli/status.h"
+#include "cli/recordings/recordings.h"
+#include "cli/recordings/replay.h"
+#include "cli/recordings/report.h"
 #include "cli/verdict.h"
+#include "cli/watcher/growth.h"
+#include "cli/watcher/heap.h"
+#include "cli/watcher/status.h"
 #include "cli/web.h"
 #include "outputs/version.h"
-#include "watch/loop.h"
+#include "watch/watch.h"
 
 namespace memscope {
 namespace {
 
 int fail(const Error& error, int status) {
-    complain(error);
+    print_error(error);
     return status;
 }
 
@@ -52,7 +52,7 @@ int run_command(const GrowthOptions& options) {
     const auto answer = ask_growth(SysRoot{}, options, standard_output());
     if (const auto* failure = std::get_if<AskFailure>(&answer)) return fail(failure->error, failure->exit_status);
     const auto& [output, note] = std::get<GrowthAnswer>(answer);
-    if (!note.empty()) complain(plain_error(note));
+    if (!note.empty()) print_error(plain_error(note));
     return print_and_end(output);
 }
 

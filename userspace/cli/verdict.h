@@ -2,7 +2,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "cli/options.h"
+#include "cli/arguments/options.h"
 
 namespace memscope {
 

@@ -48,7 +48,7 @@ std::variant<std::unique_ptr<PageData>, AskFailure> open_recording(const WebOpti
     return *std::move(data);
 }
 
-// The recording that the watcher writes now, or a sentence that says why there is none.
+// The recording that the watcher writes now, or a sentence that says why it cannot be shown.
 struct Past {
     std::optional<RecordedRun> recorded{};
     std::string missing{};
@@ -88,7 +88,7 @@ std::variant<std::unique_ptr<PageData>, AskFailure> open_watcher(const WatchedTa
     return *std::move(data);
 }
 
-// Keeps the right to use the socket of the watcher, which belongs to a group.
+// Joins the group of the watcher's socket, so that the socket can still be used after drop_root().
 Status join_group_of(const fs::path& socket) {
     struct stat file{};
     if (::stat(socket.c_str(), &file) != 0) return system_error(errno, "stat " + socket.string());
@@ -101,8 +101,8 @@ Status join_group_of(const fs::path& socket) {
     return Done{};
 }
 
-// With sudo: becomes the user who called it. Otherwise root gives up its capabilities. Files are open already, and no
-// other thread runs yet.
+// With sudo: becomes the user who called sudo. Otherwise root gives up its capabilities. Called when all files are open
+// and before other threads run.
 Status drop_root(const std::optional<fs::path>& socket) {
     if (::geteuid() != 0) return Done{};
     const auto identity = command_identity({});
@@ -120,14 +120,13 @@ Status drop_root(const std::optional<fs::path>& socket) {
     return Done{};
 }
 
-// The signals that end the program, and the one that asks for another link. A process in the background that reads
-// the terminal would be stopped by SIGTTIN; blocked, the read fails instead.
+// True if a browser on this machine can show the page to the user.
 bool has_browser() {
     const bool display = std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY");
     return display && !std::getenv("SSH_CONNECTION");
 }
 
-// The browser belongs to the user's session: it must not end with this program.
+// Starts the browser in a session of its own, so that it does not end with this program.
 void open_browser(const std::string& url) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -150,7 +149,7 @@ std::string ssh_hint(std::uint16_t port) {
     char name[256] = {};
     if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') std::snprintf(name, sizeof name, "HOST");
     return fmt::format(
-        "This is a remote machine. On your own one, first run\n  ssh -L {0}:127.0.0.1:{0} {1}\nand open the link "
+        "This is a remote machine. On your own machine, first run\n  ssh -L {0}:127.0.0.1:{0} {1}\nand open the link "
         "there.\n",
         port, printable(name));
 }
@@ -186,10 +185,10 @@ class Server {
     std::unique_ptr<PageData> data_;
     ListenAddress address_{};
     std::optional<Session> session_{};
-    std::optional<HttpServer> server_{};  // the last member: its threads use all others
+    std::optional<HttpServer> server_{};  // last, because its threads use all other members
 };
 
-// True: a signal ends the program.
+// Reads the signals that have arrived. True: one of them ends the program. `another`: SIGUSR1 requests another link.
 bool take_signals(int fd, bool& another) {
     signalfd_siginfo info{};
     while (::read(fd, &info, sizeof info) == sizeof info) {
@@ -238,8 +237,9 @@ std::variant<int, AskFailure> serve_page(const SysRoot& root, const WebOptions& 
     }
     if (auto* failure = std::get_if<AskFailure>(&opened)) return std::move(*failure);
     if (auto dropped = drop_root(socket); !dropped) return AskFailure{dropped.error()};
-    const auto signals =
-        open_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGTTIN});  // before there are threads, which inherit the mask
+    // Called before there are threads, because threads inherit the mask. SIGTTIN is blocked, so that in the background
+    // read() from the terminal fails and the signal does not stop the process.
+    const auto signals = open_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGTTIN});
     if (!signals) return AskFailure{signals.error()};
 
     Server server(*std::move(files), std::move(std::get<std::unique_ptr<PageData>>(opened)));

@@ -1,8 +1,8 @@
 #pragma once
 #include <variant>
 
-#include "cli/ask_watcher.h"
-#include "cli/options.h"
+#include "cli/arguments/options.h"
+#include "cli/watcher/ask_watcher.h"
 
 namespace memscope {
 

@@ -11,7 +11,7 @@
 #include "outputs/text/text_layout.h"
 #include "recording/store.h"
 #include "watch/clock.h"
-#include "watch/loop.h"
+#include "watch/watch.h"
 
 namespace memscope {
 
@@ -31,7 +31,7 @@ std::string opening(const Scenario& scenario, Seconds length, const std::optiona
                           printable(python->program), python->torch.empty() ? "" : ", PyTorch " + python->torch);
     else
         job = fmt::format(
-            "There is no CPython 3.10 to 3.14 here, so {} native processes play the job, and no line and "
+            "There is no CPython 3.10 to 3.14 here, so {} native processes simulate the job, and no line and "
             "no list can be named",
             count_actors(scenario.top));
     return wrapped(fmt::format("memscope demo {}: {}", scenario.name, scenario.story)) +
@@ -60,7 +60,7 @@ std::string closing(const Scenario& scenario, const Observation& seen, Seconds l
     const auto kills = kills_of(seen);
     if (!kills.empty() && !scenario.is_killed)
         return "\n" + picture(seen, scenario.limit, kStoredText) + "\n" +
-               wrapped(fmt::format("This run does not show what it should: after {} the kernel killed {} at the "
+               wrapped(fmt::format("This run did not behave as expected: after {} the kernel killed {} at the "
                                    "limit of {}, which this demo should not reach.",
                                    human_duration(kills.front().at), printable(kills.front().comm),
                                    human_size(scenario.limit))) +
@@ -71,7 +71,7 @@ std::string closing(const Scenario& scenario, const Observation& seen, Seconds l
     const bool right = answer.seen && verdict == scenario.verdict;
     return "\n" + picture(seen, scenario.limit, kStoredText) + "\n" +
            wrapped(fmt::format("{}The verdict of memscope {} {}. Measured: {}",
-                               right ? "" : "This run does not show what it should. ",
+                               right ? "" : "This run did not behave as expected. ",
                                kills.empty() ? "is" : "before the last kill was", phrase(verdict), answer.text)) +
            next_steps(recording);
 }
@@ -80,7 +80,7 @@ namespace {
 
 constexpr const char* kCgroup = "memscope-demo";
 constexpr Seconds kFastestTick{0.05};
-constexpr Seconds kHeapEvery{2};  // at least between two heap censuses; a demo has no five minutes
+constexpr Seconds kHeapEvery{2};  // between two heap censuses; the default of 5 min is longer than a demo
 
 // Blocks the signals from before the cgroup is created until it is removed, so that nothing is left behind. The watcher
 // handles them.
@@ -156,7 +156,7 @@ Result<int> perform(const SysRoot& root, const Scenario& usual, const Performanc
     if (!tree) return tree.error();
     const auto ended = watch(root, options);
     if (const auto* failure = std::get_if<WatchFailure>(&ended)) return failure->error;
-    // The reader may be gone; that is no error.
+    // An error is ignored, because the reader of the output may have ended.
     (void)performance.say(closing(scenario, seen, performance.length, recording_of(performance.record, shown.name)));
     return std::get<int>(ended);
 }

@@ -23,7 +23,8 @@ namespace {
 
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO, part of the kernel's ABI
 
-// The arguments of a tracepoint are those of the function pointer type btf_trace_<name>, without its first one (void*).
+// The arguments of a tracepoint are the arguments of the function pointer type btf_trace_<name>, without the first
+// argument (void*).
 std::optional<int> tracepoint_arguments(const btf* types, const std::string& name) {
     const int id = btf__find_by_name_kind(types, ("btf_trace_" + name).c_str(), BTF_KIND_TYPEDEF);
     if (id < 0) return std::nullopt;
@@ -60,7 +61,7 @@ bool opens_fault_events() {
     return false;
 }
 
-// Drops all capabilities but those that memscope asks for, because some distributions want CAP_SYS_ADMIN for perf
+// Drops all capabilities except those that memscope asks for, because some distributions require CAP_SYS_ADMIN for perf
 // events. Runs in a child process, so it makes only system calls.
 bool opens_fault_events_with_few_capabilities() {
     __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
@@ -77,7 +78,7 @@ bool opens_fault_events_with_few_capabilities() {
 }
 
 bool try_with_few_capabilities() {
-    (void)libbpf_num_possible_cpus();  // reads a file at its first call
+    (void)libbpf_num_possible_cpus();  // reads a file at its first call, which the child must not do
     const pid_t child = ::fork();
     if (child < 0) return false;
     if (child == 0) ::_exit(opens_fault_events_with_few_capabilities() ? 0 : 1);
@@ -89,7 +90,7 @@ bool try_with_few_capabilities() {
 
 // No kernel type shows whether BPF has atomic exchange, so a program of four instructions is loaded. `nullopt` if
 // memscope may not load BPF programs.
-std::optional<bool> takes_exchange() {
+std::optional<bool> has_atomic_exchange() {
     constexpr bpf_insn kProgram[] = {
         {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
         {.code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .src_reg = BPF_REG_0, .off = -8, .imm = 0},
@@ -111,8 +112,8 @@ void read_types(const btf* types, KernelFacts& facts) {
     for (const char* name : kTracepoints)
         if (tracepoint_arguments(types, name)) facts.tracepoints.insert(name);
     if (const auto arguments = tracepoint_arguments(types, "sched_process_exit"))
-        facts.exit_tells_last_thread = *arguments >= 2;
-    if (const auto arguments = tracepoint_arguments(types, "rss_stat")) facts.rss_tells_count = *arguments >= 3;
+        facts.exit_passes_group_dead = *arguments >= 2;
+    if (const auto arguments = tracepoint_arguments(types, "rss_stat")) facts.rss_stat_passes_count = *arguments >= 3;
     if (const auto arguments = tracepoint_arguments(types, "mark_victim")) facts.victim_is_task = *arguments >= 2;
     facts.task_iterator = has_struct(types, "bpf_iter__task");
     facts.task_loop = has_function(types, "bpf_iter_task_new") && has_function(types, "bpf_rcu_read_lock") &&
@@ -121,7 +122,8 @@ void read_types(const btf* types, KernelFacts& facts) {
     facts.find_vma_helper = has_enumerator(types, "bpf_func_id", "BPF_FUNC_find_vma");
     facts.attach_cookie = has_enumerator(types, "bpf_func_id", "BPF_FUNC_get_attach_cookie");
     facts.many_user_probes = has_enumerator(types, "bpf_attach_type", "BPF_TRACE_UPROBE_MULTI");
-    facts.allocates_at_probes = has_struct(types, "bpf_mem_alloc");  // came with the change that made allocation safe
+    // The kernel change that made allocation at user probes safe has added this type.
+    facts.allocates_at_probes = has_struct(types, "bpf_mem_alloc");
     facts.memory_subsystem = has_enumerator(types, "cgroup_subsys_id", "memory_cgrp_id");
     facts.percpu_rss = !has_struct(types, "mm_rss_stat");
 }
@@ -142,7 +144,7 @@ KernelFacts gather_kernel_facts(const SysRoot& root) {
     KernelFacts facts;
     const fs::path types_file = root.sys / "kernel/btf/vmlinux";
     if (const Btf types{btf__parse(types_file.c_str(), nullptr)}; types) read_types(types.get(), facts);
-    facts.atomic_exchange = takes_exchange();
+    facts.atomic_exchange = has_atomic_exchange();
     facts.fault_addresses = facts.btf && facts.percpu_rss == true && facts.loop_helper && finds_fault_addresses();
     facts.fault_events = opens_fault_events();
     facts.fault_events_with_few_capabilities = facts.fault_events && try_with_few_capabilities();

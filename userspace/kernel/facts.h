@@ -12,13 +12,13 @@ namespace memscope {
 struct KernelFacts {
     bool btf = false;                              // the BTF of the running kernel can be read
     std::set<std::string> tracepoints{};           // tracepoints of kTracepoints to which BTF programs can attach
-    std::optional<bool> exit_tells_last_thread{};  // sched_process_exit passes `group_dead`
-    std::optional<bool> rss_tells_count{};         // rss_stat passes the count (up to 6.1)
+    std::optional<bool> exit_passes_group_dead{};  // sched_process_exit passes `group_dead`
+    std::optional<bool> rss_stat_passes_count{};   // rss_stat passes the count (up to 6.1)
     std::optional<bool> victim_is_task{};          // mark_victim passes the task, not only its pid
     bool task_iterator = false;
     bool loop_helper = false;                         // bpf_loop() (5.17 and later)
     bool find_vma_helper = false;                     // bpf_find_vma() (5.17 and later)
-    bool attach_cookie = false;                       // a program can tell its attach points apart (5.15 and later)
+    bool attach_cookie = false;                       // a program can distinguish its attach points (5.15 and later)
     bool many_user_probes = false;                    // one link for many user probes of a file (6.6 and later)
     bool allocates_at_probes = false;                 // map entries may be allocated at user probes (6.1 and later)
     std::optional<bool> atomic_exchange{};            // BPF programs can exchange a value atomically (5.12 and later)

@@ -51,21 +51,12 @@ const Entry kFeatures[] = {
 const Entry& entry_of(std::string_view name) { return *std::ranges::find(kFeatures, name, &Entry::name); }
 
 FeatureSettings settings_for(const Plan& plan, const SessionSettings& wanted) {
-    return {.memory_on_v1 = wanted.memory_on_v1,
-            .watcher_pid = static_cast<unsigned>(::getpid()),
-            .spawner_pid = static_cast<unsigned>(wanted.spawner),
-            .follow_mappings = wanted.follow_mappings && !programs_of(plan, MappingCalls::kName).empty(),
-            .follow_ranges = wanted.follow_ranges && wanted.follow_mappings &&
+    FeatureSettings settings{wanted, static_cast<unsigned>(::getpid())};
+    settings.follow_mappings = wanted.follow_mappings && !programs_of(plan, MappingCalls::kName).empty();
+    settings.follow_ranges = wanted.follow_ranges && wanted.follow_mappings &&
                              !program_of(plan, MappingCalls::kName, "sys_exit").empty() &&
-                             !program_of(plan, MappingCalls::kName, "sys_enter").empty(),
-            .follow_descendants = wanted.follow_descendants,
-            .atomic_exchange = wanted.atomic_exchange,
-            .many_user_probes = wanted.many_user_probes,
-            .allocates_at_probes = wanted.allocates_at_probes,
-            .follow_growth = wanted.follow_growth,
-            .gpu_live = wanted.gpu_live,
-            .tensors = wanted.tensors,
-            .host_storages = wanted.host_storages};
+                             !program_of(plan, MappingCalls::kName, "sys_enter").empty();
+    return settings;
 }
 
 }  // namespace
@@ -88,7 +79,6 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
         }
     }
     session.follows_ranges_ = session.settings_.follow_ranges && session.find<MappingCalls>();
-    session.list_probes();
     return session;
 }
 
@@ -109,17 +99,18 @@ KernelFeature* Session::find(std::string_view name) const {
     return found == features_.end() ? nullptr : found->feature.get();
 }
 
-// Features that are started later are listed by the code that starts them.
-void Session::list_probes() {
+std::vector<Probe> Session::probes() const {
+    std::vector<Probe> probes;
     for (const Choice& choice : plan_) {
         if (entry_of(choice.feature).start == Start::later) continue;
         const KernelFeature* feature = find(choice.feature);
-        probes_.push_back({std::string(choice.feature) + "_" + std::string(choice.hook),
-                           feature && !choice.program.empty() && feature->uses(choice.hook)});
+        probes.push_back({std::string(choice.feature) + "_" + std::string(choice.hook),
+                          feature && !choice.program.empty() && feature->uses(choice.hook)});
     }
+    return probes;
 }
 
-// ProcessTree last, because its map makes the target visible to the programs of the others.
+// Calls ProcessTree last, because its map makes the target visible to the programs of the other features.
 Status Session::watch(CgroupId target) {
     for (const Running& each : features_ | std::views::reverse)
         if (auto added = each.feature->watch(target); !added) return added;

@@ -15,21 +15,6 @@
 
 namespace memscope {
 
-struct SessionSettings {
-    bool memory_on_v1 = false;
-    pid_t spawner = 0;                // parent of memscope's helper processes, which are not counted; 0: there is none
-    bool follow_descendants = false;  // processes are followed by descent, not by cgroup
-    bool follow_mappings = true;
-    bool follow_growth = true;
-    bool follow_ranges = false;   // needs the mappings
-    bool atomic_exchange = true;  // see KernelFacts
-    bool many_user_probes = false;
-    bool allocates_at_probes = true;
-    std::uint32_t gpu_live = 0;       // maximum number of live CUDA allocations; 0: the default of the BPF object
-    std::uint32_t tensors = 0;        // maximum number of live tensors; 0: the default of the BPF object
-    std::uint32_t host_storages = 0;  // most entries of each map of host tensors; 0: the default
-};
-
 // All kernel features that run. Event hooks are attached before the first scan, so that no process is missed between
 // the two. Watching needs ProcessTree and TaskScan. Without any other feature memscope continues and reports what is
 // missing.
@@ -62,7 +47,8 @@ class Session {
 
     Losses losses() const;
     Bytes map_memory() const;
-    const std::vector<Probe>& probes() const { return probes_; }
+    // Without the features that are started later: the code that starts them lists them.
+    std::vector<Probe> probes() const;
     const std::vector<Error>& refused() const { return refused_; }  // why wanted features do not run
 
   private:
@@ -73,13 +59,11 @@ class Session {
 
     KernelFeature* find(std::string_view name) const;
     Result<KernelFeature*> start_feature(std::string_view name);
-    void list_probes();
 
     std::vector<Running> features_{};  // in the order in which they were started
     Plan plan_{};
     FeatureSettings settings_{};
     bool follows_ranges_ = false;
-    std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };
 

@@ -30,7 +30,7 @@ struct Refusal : std::exception {
 
 // Limits of decoding, because a record can be forged.
 struct Bounds {
-    // The same as the client accepts from a watcher. A snapshot of 5,000 processes has 1 to 2 MB.
+    // As much as http_get_unix() accepts from a watcher. A snapshot of 5,000 processes has 1 to 2 MB.
     static constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
     // Elements of all lists and maps together: twice as many as 5,000 targets with 100 entries each.
     static constexpr std::size_t kMostElements = 1'000'000;
@@ -198,7 +198,7 @@ void take_number(Reader& reader, T& value) {
             constexpr std::size_t kCount = enumerators<T>();
             using Base = std::underlying_type_t<T>;
             if (kCount > 0 ? number >= kCount : number > std::numeric_limits<Base>::max())
-                throw Refusal("has a word that this memscope does not know");
+                throw Refusal("has a value that this version of memscope does not know");
             value = static_cast<T>(number);
         } else {
             if (number > std::numeric_limits<T>::max()) throw Refusal("has a number that is out of range");
@@ -228,7 +228,7 @@ constexpr std::size_t kVectorSpare = 2;  // a vector has room for up to twice it
 template <class T>
 void take(Reader& reader, T& value, Budget& budget);
 
-// As take(), but an optional, vector or map is wrapped into a message of its own.
+// Like take(), but an optional, vector or map is wrapped into a message of its own.
 template <class T>
 void take_required(Reader& reader, T& value, Budget& budget) {
     if constexpr (kIsOptional<T> || kIsVector<T> || kIsMap<T> || std::is_same_v<T, SharedText>)
@@ -294,7 +294,7 @@ void take(Reader& reader, T& value, Budget& budget) {
     } else if constexpr (kIsVariant<T>) {
         take_message(reader, [&](std::uint32_t number, Reader& inner) {
             if (!take_alternative(number, inner, value, budget, std::make_index_sequence<std::variant_size_v<T>>()))
-                throw Refusal("has a word that this memscope does not know");
+                throw Refusal("has a value that this version of memscope does not know");
             return true;
         });
     } else if constexpr (IsConverted<T>) {
@@ -312,7 +312,7 @@ template <class Field>
 void take_word(Reader& reader, std::string_view& value, const Field& field, Budget& budget) {
     const std::string_view text = take_text(reader, budget);
     value = field.find_word(text);
-    if (value.empty() && !text.empty()) throw Refusal("has a word that this memscope does not know");
+    if (value.empty() && !text.empty()) throw Refusal("has a value that this version of memscope does not know");
 }
 
 template <class T>

@@ -67,7 +67,7 @@ Result<std::string_view> take_text(std::string_view& rest, std::uint64_t size) {
 
 Status check_kind(Kind kind, std::string_view& rest) {
     const std::string_view magic = rest.substr(0, kMagic.size());
-    if (rest.empty() || !kMagic.starts_with(magic)) return plain_error("is no record of memscope");
+    if (rest.empty() || !kMagic.starts_with(magic)) return plain_error("is not a record of memscope");
     if (rest.size() <= kMagic.size()) return cut_short();
     const Kind found{rest[kMagic.size()]};
     if (found != kind) return plain_error(fmt::format("is a record of {}, not of {}", name_of(found), name_of(kind)));

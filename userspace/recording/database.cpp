@@ -21,7 +21,7 @@ Error sqlite_error(sqlite3* handle, const std::string& file) {
             return system_error(ENOSPC, "write " + file, "free some space, or choose another directory with --record");
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT:
-            return plain_error(file + ": is no recording of memscope, or is damaged");
+            return plain_error(file + ": is not a recording of memscope, or is damaged");
         case SQLITE_CANTOPEN:
         case SQLITE_IOERR:
         case SQLITE_READONLY:
@@ -155,7 +155,7 @@ Status Database::copy_from(Database& other) {
     const int stepped = ::sqlite3_backup_step(backup, -1);  // all pages in one read transaction
     const int finished = ::sqlite3_backup_finish(backup);
     if (stepped == SQLITE_DONE && finished == SQLITE_OK) return Done{};
-    // The error can be one of either file, so its code is not in both handles.
+    // The error can concern either file, so the handle of one of them may not have its code.
     return plain_error(fmt::format("copy {} to {}: {}", other.file_, file_,
                                    ::sqlite3_errstr(stepped == SQLITE_DONE ? finished : stepped)));
 }
@@ -166,8 +166,8 @@ Status Database::checkpoint() {
 }
 
 Status Database::close() {
-    // Checkpoints, syncs, and removes the WAL. A reader that has the file open keeps the WAL, which is no failure: all
-    // that was committed is there.
+    // Checkpoints, syncs, and removes the WAL. If a reader has the file open, the WAL stays. That is no failure,
+    // because all committed data can be read.
     const int code = ::sqlite3_exec(handle_.get(), "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
     Status left = code == SQLITE_OK || (code & 0xFF) == SQLITE_BUSY ? Status(Done{}) : Status(error());
     handle_.reset();

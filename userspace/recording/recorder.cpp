@@ -208,8 +208,8 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
     for (const TickEvent& event : events_of_tick(lane.before.get(), target))
         if (auto added = lane.file->add_event(lane.id, item.now, time, event.kind, event.text); !added) return added;
     const bool changed = verdict_changed(lane.before.get(), target);
-    // Growth keeps the last state of processes for some seconds after their exit, so it can be read for the tick
-    // before.
+    // Growth keeps the last state of processes for some seconds after their exit, so the growth of the previous tick
+    // can still be read.
     if (const auto death = std::ranges::find_if(target.deaths, &Death::news);
         lane.before && death != target.deaths.end() && item.now - lane.growth_at >= kDeathGrowthEvery)
         return write_growth(lane, *lane.before, item.now, death->time, "death");
@@ -224,7 +224,7 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
 Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time,
                               std::string_view reason) {
     lane.growth_at = now;
-    // Names of call sites take time, and there may be thousands of small targets.
+    // It takes time to find the names of call sites, and there may be thousands of small targets.
     if ((lane.shared && lane.most < kSmall) || target.processes.empty()) return Done{};
     const auto add = [&](const GrowthOf& source, std::string_view why) -> Status {
         const std::optional<Growth> growth = source ? source(target) : std::nullopt;
@@ -232,14 +232,15 @@ Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds 
         return lane.file->add_growth(lane.id, now, time, why, why != "minute", encode_record(*growth));
     };
     if (auto added = add(settings_.growth, reason); !added) return added;
-    // Not only at the end: a target can be removed with its last process, and then its growth is not known any more.
+    // The growth at the peak is also written during the run, because a target can be removed together with its last
+    // process. Then its growth is not known any more.
     const bool higher = static_cast<double>(lane.most.n) > kNewPeak * static_cast<double>(lane.peak.n);
     if (!higher && reason != "end") return Done{};
     lane.peak = lane.most;
     return add(settings_.peak_growth, kPeakGrowth);
 }
 
-// A census that is new since the previous tick.
+// Writes the censuses that are new since the previous tick.
 Status Recorder::write_heap(Lane& lane, const Item& item, const TargetSnapshot& target) {
     if (target.heap.empty() && lane.censuses.empty()) return Done{};
     std::map<ProcessId, double> censuses;
@@ -325,9 +326,9 @@ Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot
         // Only one target fits into the file that the user named.
         if (!std::exchange(reported_one_target_, true)) {
             const std::lock_guard lock(mutex_);
-            troubles_.push_back(
-                plain_error(fmt::format("{} is not recorded: a file takes one target", printable(target.info.name)),
-                            "name a directory with --record"));
+            troubles_.push_back(plain_error(
+                fmt::format("{} is not recorded: one file can hold only one target", printable(target.info.name)),
+                "name a directory with --record"));
         }
         return &lanes_.emplace(target.info.name, std::move(lane)).first->second;
     }
@@ -462,7 +463,8 @@ void Recorder::forget_fresh_lanes() {
     }
 }
 
-// One line until a write succeeds again. The ticks of the batch are lost, its reports are kept.
+// Reports only the first error until a write succeeds again. The ticks that are not committed are lost. Death reports
+// are kept and written later.
 void Recorder::fail(const Error& error, Seconds now) {
     for (const auto& file : files_) file->roll_back();
     forget_fresh_lanes();
@@ -471,12 +473,12 @@ void Recorder::fail(const Error& error, Seconds now) {
         each.written = false;
         each.failed = true;
     }
-    const bool told = failed_.has_value();
+    const bool reported_before = failed_.has_value();
     failed_ = now;
     const std::lock_guard lock(mutex_);
     dropped_ += std::exchange(uncommitted_, 0);
     up_ = false;
-    if (!told) {
+    if (!reported_before) {
         Error line = error;
         line.where = "recording: " + line.where;
         troubles_.push_back(std::move(line));

@@ -20,7 +20,7 @@ using recording::Database;
 using recording::Statement;
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
-constexpr std::size_t kMostRecordBytes = std::size_t{64} << 20U;  // as a record may have
+constexpr std::size_t kMostRecordBytes = std::size_t{64} << 20U;  // as record::Bounds allows
 constexpr std::size_t kMostMeta = 1000;
 constexpr std::size_t kMostTargets = 100'000;
 constexpr std::size_t kMostEvents = 100'000;
@@ -68,7 +68,7 @@ Status must_be_plain(const fs::path& path) {
     if (!opened) return system_error(errno, "open " + path.string());
     std::string begin(kMagic.size(), '\0');
     if (::pread(opened.get(), begin.data(), begin.size(), 0) != static_cast<ssize_t>(begin.size()) || begin != kMagic)
-        return plain_error(path.string() + ": is no recording of memscope");
+        return plain_error(path.string() + ": is not a recording of memscope");
     return Done{};
 }
 
@@ -106,7 +106,8 @@ Result<Recording> Recording::open(const fs::path& path) {
 Status Recording::check_tables() {
     const auto application = number_of(database_, "PRAGMA application_id");
     if (!application) return application.error();
-    if (*application != recording::kApplicationId) return plain_error(path_.string() + ": is no recording of memscope");
+    if (*application != recording::kApplicationId)
+        return plain_error(path_.string() + ": is not a recording of memscope");
     const auto version = number_of(database_, "PRAGMA user_version");
     if (!version) return version.error();
     if (*version > recording::kSchemaVersion)
@@ -115,7 +116,7 @@ Status Recording::check_tables() {
     auto schema = database_.prepare("SELECT name, sql FROM sqlite_schema");
     if (!schema) return schema.error();
     std::set<std::string> found;
-    const Error foreign = plain_error(path_.string() + ": is no recording of memscope: its tables are others");
+    const Error foreign = plain_error(path_.string() + ": is not a recording of memscope: it has other tables");
     auto read = each_row(*schema, [&](const Statement& row) -> Result<bool> {
         const std::string name = text_of(row, 0);
         const auto known = std::ranges::find(recording::tables(), name, &recording::Table::name);
@@ -199,7 +200,8 @@ Result<Snapshot> Recording::snapshot_of(const Statement& row, int first) {
     if (!record) return about_file(record.error());
     auto snapshot = decode_record<Snapshot>(*record);
     if (!snapshot) return about_file(plain_error("has a tick that " + snapshot.error().where));
-    if (snapshot->targets.size() != 1) return about_file(plain_error("is damaged: a tick has not one target"));
+    if (snapshot->targets.size() != 1)
+        return about_file(plain_error("is damaged: a tick does not have exactly one target"));
     if (whole) {
         content_ = *std::move(record);
         keyframe_ = base;

@@ -43,7 +43,8 @@ Result<Fd> lock_file(const Fd& directory, const std::string& name) {
     Fd file(::openat(directory.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file) return system_error(errno, "open " + name);
     struct stat found{};
-    if (::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return plain_error(name + ": is no regular file");
+    if (::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode))
+        return plain_error(name + ": is not a regular file");
     if (!is_ours(found)) return plain_error(name + ": belongs to another user");
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return plain_error(name + ": is being written");
     return file;
@@ -78,7 +79,7 @@ Result<RecordingStore> RecordingStore::open(const fs::path& where, Bytes most) {
         if (!opened) return Error{opened.error().code, opened.error().where, kAdvice};
         directory = {.path = parent, .fd = *std::move(opened), .group = {}};
     } else {
-        // The default is two levels below /var/lib, and the upper one is that of death reports.
+        // The default is two levels below /var/lib. The upper level is also the directory of death reports.
         if (where == kRecordingDirectory)
             if (auto above = open_owned_directory(where.parent_path(), "--record"); !above) return above.error();
         auto opened = open_owned_directory(where, "--record");
@@ -168,7 +169,7 @@ std::string recording_name(std::string_view target, double unix_seconds) {
     const std::string end = fmt::format("-{}{:02}{:02}T{:02}{:02}{:02}Z{}", at.tm_year + 1900, at.tm_mon + 1,
                                         at.tm_mday, at.tm_hour, at.tm_min, at.tm_sec, kRecordingSuffix);
     const std::size_t most = kMostNameBytes - end.size() - 3;  // 3: room for "-99"
-    // The end of a long name says more than its begin, as in system.slice/docker-0f3a....scope.
+    // The end of a long name is more useful than its beginning, as in system.slice/docker-0f3a....scope.
     std::string plain;
     for (auto c = target.rbegin(); c != target.rend(); ++c) {
         const bool keep = std::isalnum(static_cast<unsigned char>(*c)) != 0 || *c == '.' || *c == '-' || *c == '_';
@@ -184,7 +185,7 @@ Result<std::vector<fs::path>> find_recordings(const fs::path& directory) {
     const auto top = open_directory(directory);
     if (!top) return top.error();
     std::vector<std::pair<std::time_t, fs::path>> found;
-    const auto look = [&found](const Fd& in, const fs::path& path) {
+    const auto add_from = [&found](const Fd& in, const fs::path& path) {
         for (const std::string& name : names_in(in)) {
             struct stat file{};
             if (!is_recording_name(name) || ::fstatat(in.get(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0)
@@ -192,10 +193,10 @@ Result<std::vector<fs::path>> find_recordings(const fs::path& directory) {
             if (S_ISREG(file.st_mode)) found.emplace_back(file.st_mtime, path / name);
         }
     };
-    look(*top, directory);
+    add_from(*top, directory);
     for (const std::string& name : names_in(*top)) {
         if (name.starts_with('.')) continue;
-        if (const auto folder = open_directory_at(*top, name.c_str())) look(*folder, directory / name);
+        if (const auto folder = open_directory_at(*top, name.c_str())) add_from(*folder, directory / name);
     }
     std::ranges::stable_sort(found);
     std::vector<fs::path> paths;
@@ -206,7 +207,7 @@ Result<std::vector<fs::path>> find_recordings(const fs::path& directory) {
 
 Status remove_recording(const fs::path& file) {
     if (!is_recording_name(file.filename().native()))
-        return plain_error(file.string() + ": is no recording", "its name does not end in .memscope");
+        return plain_error(file.string() + ": is not a recording", "its name does not end in .memscope");
     const auto directory = open_directory(file.has_parent_path() ? file.parent_path() : fs::path("."));
     if (!directory) return directory.error();
     const std::string name = file.filename().string();

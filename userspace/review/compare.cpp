@@ -23,7 +23,8 @@ constexpr double kLeastShare = 0.01;
 constexpr double kLeastBytes = 1 << 20;
 constexpr double kSlopeErrors = 3;  // standard errors by which two slopes must differ
 
-// These come first, in this order. All runs must have them; a role or a GPU that a run does not have counts as 0.
+// These values come first, in this order. They are compared only if all runs have them. A role or a GPU that a run does
+// not have counts as 0.
 constexpr std::array<std::string_view, 7> kNames = {"peak",  "kernel_peak", "warmup_peak", "plateau_peak",
                                                     "floor", "slope",       "processes"};
 
@@ -49,7 +50,7 @@ using Values = std::map<std::string, Value>;
 
 double number(Bytes bytes) { return static_cast<double>(bytes.n); }
 
-// GPUs by their order on the host: the same job may get other devices in another run.
+// Names GPUs by their order on the host, because the same job may get other devices in another run.
 void add_gpus(const RunSummary& run, Values& values) {
     std::vector<const std::pair<const GpuId, RunSummary::GpuPart>*> all;
     all.reserve(run.gpus.size());
@@ -62,7 +63,7 @@ void add_gpus(const RunSummary& run, Values& values) {
 Values values_of(const RunSummary& run) {
     Values values;
     values["peak"] = {Unit::bytes, number(run.peak.bytes)};
-    // A mark from before the recording is not of this run.
+    // A high-water mark that was reached before the recording began is not of this run.
     if (run.kernel_peak && run.kernel_peak_time) values["kernel_peak"] = {Unit::bytes, number(*run.kernel_peak)};
     if (run.warmup_peak) values["warmup_peak"] = {Unit::bytes, number(run.warmup_peak->bytes)};
     if (run.plateau_peak) values["plateau_peak"] = {Unit::bytes, number(run.plateau_peak->bytes)};
@@ -239,7 +240,8 @@ Result<std::vector<FailRule>> parse_fail_rules(std::string_view text) {
         const std::string_view rule = trimmed(part);
         const auto mark = rule.find('>');
         if (mark == std::string_view::npos) {
-            if (!verdict_of(rule)) return plain_error(fmt::format("'{}' is no rule", shortened(rule)), kAdviceForRules);
+            if (!verdict_of(rule))
+                return plain_error(fmt::format("'{}' is not a rule", shortened(rule)), kAdviceForRules);
             rules.push_back({.text = std::string(rule)});
             continue;
         }
@@ -265,7 +267,7 @@ std::vector<RuleResult> check_rules(const std::vector<FailRule>& rules, const Co
         }
         const auto found = std::ranges::find(comparison.values, rule.value, &Difference::name);
         if (found == comparison.values.end()) {
-            // A gate that cannot be checked must not pass.
+            // A rule that cannot be checked counts as broken, so that a CI job does not pass without a check.
             const bool some = std::ranges::find(comparison.left_out, rule.value) != comparison.left_out.end();
             result.broken = true;
             result.why = some                        ? "not every run has this value: a run may be too short"

@@ -23,7 +23,7 @@ constexpr double kLeastDifference = 1 << 20;  // a smaller difference is noise
 constexpr double kAlikeShare = 0.1;           // share by which sampled sizes, or those of a line that moved, may differ
 constexpr double kTolerance = 1.1;            // factor; sites may be sampled
 constexpr double kNamedShare = 0.05;          // of the difference of the peak; a line with less is not named
-constexpr double kExplained = 0.25;           // share of the difference that lines may leave open
+constexpr double kExplained = 0.25;           // share of the difference that lines may leave unexplained
 constexpr std::size_t kMostComparedSites = 10;
 constexpr std::size_t kMostHolders = 10;
 constexpr std::size_t kMostNamedParts = 3;
@@ -42,7 +42,7 @@ struct SiteLine {
 };
 // Merges the planes `mapped` and `tensors_host`, which both know the owner of memory. Each line has the larger of its
 // two sizes. They are not added, because the storage of a tensor can be a mapping of its own. `mapped` can be larger,
-// because tensors are recorded only from the time on at which the process has mapped PyTorch.
+// because tensors are recorded only after the process has mapped PyTorch.
 struct Kept {
     double bytes = 0;
     PlaneKind plane{};  // the plane with the larger size
@@ -65,7 +65,7 @@ std::string native_name(const std::vector<NativeFrame>& frames) {
 
 SiteLine line_of(PlaneKind plane, const GrowthSite& site) {
     SiteLine line{.plane = plane, .role = role_text(site.role)};
-    if (const PythonFrame* own = telling_frame(site.python)) {
+    if (const PythonFrame* own = own_frame(site.python)) {
         line.file = file_name(own->file);
         line.function = name_of(*own);
         line.number = own->line;

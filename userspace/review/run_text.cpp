@@ -70,7 +70,7 @@ std::string death_sentences(const RunSummary& run) {
     return text;
 }
 
-// What announced an OOM kill, and what memscope did about it.
+// The precursors, and the commands that memscope ran.
 std::string precursor_sentences(const RunSummary& run) {
     std::string text;
     std::size_t named = 0;
@@ -86,7 +86,7 @@ std::string precursor_sentences(const RunSummary& run) {
         text = fmt::format(" {} announced an OOM kill: {}.", count_of(run.precursors.size(), "precursor"), text);
     }
     if (!run.actions.empty())
-        text += fmt::format(" memscope acted {}; the last time: {}.",
+        text += fmt::format(" memscope ran a command {}; the last one: {}.",
                             run.actions.size() == 1 ? std::string("once") : fmt::format("{} times", run.actions.size()),
                             printable(run.actions.back()));
     else if (!run.precursors.empty() && !run.last_death)  // a command about a death may end after the recording

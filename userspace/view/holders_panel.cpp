@@ -25,7 +25,7 @@ void add_process(const ProcessHeap& heap, double now, std::size_t width, std::ve
     const std::string sentence = holder_sentence(held), on_gpu = holder_sentence(held, HolderMemory::device);
     for (const std::string& each : {sentence, on_gpu})
         if (!each.empty()) add_text(each, Style::bold);
-    if (!held.over) add_text("no change is known yet: there was one census", Style::dim);
+    if (!held.over) add_text("no change is known yet, because only one census was taken", Style::dim);
     const bool changes = held.over.has_value();
     const bool device =
         std::ranges::any_of(held.holders, [](const HolderChange& each) { return each.holder.retained_device.n > 0; });

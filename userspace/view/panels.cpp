@@ -123,7 +123,7 @@ std::string growth_hint(GrowthPanel panel) {
     return "growth";
 }
 
-// Host tensors are known only in some times, so an empty list does not mean that nothing grew.
+// The text for an empty list. Host tensors are not always recorded, so an empty list does not mean that nothing grew.
 std::string nothing_shown(const Growth& growth, PlaneKind plane) {
     if (plane != PlaneKind::tensors_host || growth.host_tensors.since_seconds) return "nothing so far";
     if (const auto& rate = growth.host_tensors.paused_at_rate)
@@ -192,7 +192,7 @@ struct Entry {
     const char* what;
 };
 
-// Before the others. These keys have other meanings in the live view.
+// Shown before kEntries. These keys have other meanings in the live view.
 constexpr Entry kReplayEntries[] = {
     {"space", "pause or go on"},
     {"← →", "10 s back or forward; < > 10 min; , . one tick"},
@@ -216,7 +216,7 @@ constexpr Entry kEntries[] = {
     {"x", "confirm deaths and un-sharing in the first lines, and remove them"},
     {"?", "this help"},
     {"", ""},
-    {"█ ▓ ▒", "held by the target, by others below the same limit, reclaimable"},
+    {"█ ▓ ▒", "held by the target; by other cgroups below the same limit; reclaimable"},
     {"OWN", "own anonymous memory of the process: this is what leaks"},
     {"COW", "pages still shared with its parent; the parent counts them"},
     {"FILE SHMEM", "mapped files, shared memory: shared pages count in each process"},
@@ -243,7 +243,7 @@ std::vector<Line> help_lines(bool replay) {
 
 namespace {
 
-constexpr std::size_t kWide = 76;  // columns from which there is room for units
+constexpr std::size_t kWide = 76;  // from this width on sizes are shown with units
 
 std::string percent(double part) { return fmt::format("{:.0f} %", 100 * std::min(part, 9.99)); }
 
@@ -302,7 +302,7 @@ std::vector<Line> death_panel(const Snapshot& snapshot, const State& state, std:
     std::string text =
         fmt::format("DEATH {} ago in {}: {}", human_duration(age), printable(newest.target), newest.text);
     if (newest.others > 0) text += fmt::format(" {} more died at the same time.", newest.others);
-    if (state.deaths.size() > 1) text += fmt::format(" {} more before.", state.deaths.size() - 1);
+    if (state.deaths.size() > 1) text += fmt::format(" {} earlier.", state.deaths.size() - 1);
     Line tail;
     tail.add(" x", Style::bold).add(" seen ", Style::dim);
     std::vector<Line> lines;
@@ -400,7 +400,7 @@ Line kinds_bar(const MemoryState& memory, std::size_t width, bool colour) {
     std::vector<BarSpan> parts;
     const auto& sizes = memory.by_kind;
     const Bytes all = sizes.anon + sizes.shmem + sizes.file + sizes.kernel + sizes.other;
-    constexpr double kFull = 1 + 1e-9;  // the parts fill the whole bar: rounding must leave no empty column at its end
+    constexpr double kFull = 1 + 1e-9;  // slightly more than 1, so that rounding leaves no empty column at the end
     for (const Kind& kind : kKinds)
         parts.push_back({kFull * share(sizes.*kind.size, all), colour ? "▄" : kind.glyph, kind.style});
     Line line;

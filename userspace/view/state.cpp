@@ -9,7 +9,7 @@
 namespace memscope::view {
 namespace {
 
-constexpr double kNoteStands = 15;  // seconds
+constexpr double kNoteShownFor = 15;  // seconds
 constexpr std::size_t kMostNotes = 20;
 constexpr std::ptrdiff_t kMostDeaths = 20;
 
@@ -70,7 +70,7 @@ void add_note(State& state, double now, std::string line) {
 }
 
 void drop_old_notes(State& state, double now) {
-    std::erase_if(state.notes, [&](const Note& note) { return now < note.time || now - note.time > kNoteStands; });
+    std::erase_if(state.notes, [&](const Note& note) { return now < note.time || now - note.time > kNoteShownFor; });
 }
 
 void add_deaths(State& state, const Snapshot& snapshot) {
@@ -100,7 +100,7 @@ void add_unsharing(State& state, const Snapshot& snapshot) {
         const std::string& said = target.sharing.explanation;
         if (known == state.unsharing.end() && said.empty()) continue;
         UnseenUnsharing one = known == state.unsharing.end() ? UnseenUnsharing{} : known->second;
-        if (one.confirmed && said.empty()) continue;  // the next one is new
+        if (one.confirmed && said.empty()) continue;  // a later explanation is shown as new
         if (!said.empty()) one.text = said;
         next.emplace(target.info.name, std::move(one));
     }

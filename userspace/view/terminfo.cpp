@@ -26,14 +26,14 @@ bool describe(const char* type, int fd) {
     return ::setupterm(type, fd, &found) == OK;
 }
 
-// Uses the terminal descriptions that are packaged with the program, for a system without any in the directories that
-// Debian's ncurses searches.
-void look_beside_the_program() {
+// Uses the terminal descriptions that are packaged with the program. Needed on systems that have none in the
+// directories that Debian's ncurses searches.
+void use_bundled_descriptions() {
     std::error_code unknown;
     const fs::path program = fs::read_symlink(SysRoot{}.proc / "self/exe", unknown);
     if (unknown) return;
     const fs::path bundled = program.parent_path().parent_path() / "share/memscope/terminfo";
-    ::setenv("TERMINFO_DIRS", bundled.c_str(), 1);  // ncurses has no other interface for it
+    ::setenv("TERMINFO_DIRS", bundled.c_str(), 1);  // ncurses has no other interface for this
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Status check_terminal_type(const char* type, int fd) {
     if (!type || !*type) return plain_error("TERM is not set");
     const std::string name = "terminal type '" + std::string(type) + "'";
     if (!describe(type, fd)) {
-        look_beside_the_program();
+        use_bundled_descriptions();
         if (!describe(type, fd)) return plain_error(name + " is not known");
     }
     const bool able = !capability("cup").empty() && !capability("clear").empty();

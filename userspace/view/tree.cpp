@@ -111,15 +111,15 @@ void sort_groups(std::vector<Group>& groups, Sort sort) {
 }  // namespace
 
 bool is_folded(const State& state, const RoleKey& key) {
-    const auto& said = state.filter.empty() ? state.folded : state.folded_matches;
-    const auto found = said.find(key);
-    return found != said.end() && found->second;
+    const auto& folds = state.filter.empty() ? state.folded : state.folded_matches;
+    const auto found = folds.find(key);
+    return found != folds.end() && found->second;
 }
 
 void set_folded(State& state, const RoleKey& key, bool folded) {
-    auto& said = state.filter.empty() ? state.folded : state.folded_matches;
-    if (said.size() >= kMostFolds) said.clear();
-    said[key] = folded;
+    auto& folds = state.filter.empty() ? state.folded : state.folded_matches;
+    if (folds.size() >= kMostFolds) folds.clear();
+    folds[key] = folded;
 }
 
 void fold_large_roles(State& state, const TargetSnapshot& target) {

@@ -38,8 +38,8 @@ bool reports_cgroups(const std::vector<Probe>& probes) {
     });
 }
 
-// Where the targets come from: the cgroups that the user named, the tree of a process, or a cgroup that memscope has
-// made.
+// Opens the source of the targets: the cgroups that the user named, the tree of a process, or a cgroup that memscope
+// has made.
 Result<std::unique_ptr<TargetSource>> open_targets(const SysRoot& root, const CgroupHierarchy& hierarchy,
                                                    const WatchOptions& options) {
     const auto as_source = [](auto opened) -> Result<std::unique_ptr<TargetSource>> {
@@ -87,7 +87,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       refresh_(reports_cgroups(session_.probes())),
       state_(state_settings(options)),
       reader_(root_, reads_) {
-    const HookBudget budget(options.growth_budget, options.growth_window);  // of each of the two recordings
+    const HookBudget budget(options.growth_budget, options.growth_window);  // for each of the two recorders
     host_tensors_ =
         std::make_unique<HostTensorRecorder>(root_, reads_, session_.find<GrowthStacks>() != nullptr, budget);
     if (session_.find<GrowthStacks>())
@@ -146,7 +146,7 @@ Status Collector::watch_rings() {
     std::vector<int> sources = session_.event_fds();
     sources.insert(sources.end(),
                    {reads_->quick.fd(), reads_->slow.fd(), reads_->heap.fd(), reads_->probes.fd(), heap_->fd()});
-    if (growth_) sources.push_back(growth_->retry_fd());
+    if (growth_) sources.push_back(growth_->find_python_fd());
     for (const int fd : sources)
         if (auto added = events_.add(fd); !added) return added;
     return Done{};
@@ -180,28 +180,31 @@ void Collector::apply(const TreeEvent& event) {
         host_tensors_->mapped(mapped->id);
     }
     state_.apply(event);
+    if (const auto* exec = std::get_if<Execed>(&event)) details_.executed(reads_->quick, exec->id, state_.processes());
 }
 
 void Collector::take_events() {
     reads_->pump();
+    details_.take_answers(reads_->quick, state_.processes());
     session_.drain({.tree = [this](const TreeEvent& event) { apply(event); }});
     const Now now = read_clock();
-    cuda_->look(session_, now.boot_ns);
-    host_tensors_->look(session_, now);
+    cuda_->check_libraries(session_, now.boot_ns);
+    host_tensors_->check_libraries(session_, now);
     watch_cuda_failures();
     // Deaths are taken after the events that led to them have been applied, and before refresh_targets() ends the
     // targets of removed cgroups.
-    session_.drain({.death = [this](const LastWords& words) { state_.take(words); }});
+    session_.drain({.death = [this](const DeathEvidence& words) { state_.take(words); }});
     if (growth_) {
         growth_->take_events();
-        growth_->look_again();
+        growth_->find_python_again();
         growth_->mapped().take_events(session_);
     }
     heap_->pump(boot_time(), state_.processes().living());
     if (refresh_.is_due_between_ticks(read_clock().boot_ns)) refresh_targets();
 }
 
-// Asks the GPU driver as soon as an allocation has failed, because a process that ends for it frees its memory at once.
+// Queries the GPU driver as soon as an allocation has failed. A later query may be too late, because a process that
+// exits after the failure frees its memory at once.
 void Collector::watch_cuda_failures() {
     const CudaCalls* calls = session_.find<CudaCalls>();
     if (!calls || !gpus_) return;
@@ -232,9 +235,9 @@ void Collector::refresh_targets() {
         if (!session_.watch(id)) reader_.missed().not_watched();
 }
 
-// Counts ended processes before their target is dropped, because the next tick counts them only for the targets around
-// it. Reads the last stalls before unwatch(), which removes the counter from the BPF map. The stalls also count for the
-// targets around it.
+// Counts the ended processes of each removed target now, because the next tick counts them only for the enclosing
+// targets. Reads the last stalls before unwatch(), which removes the counter from the BPF map. The stalls also count
+// for the enclosing targets.
 void Collector::end_targets(const std::vector<CgroupId>& removed, const Now& now) {
     state_.prepare_end(now, lookups());
     if (growth_) {
@@ -249,7 +252,7 @@ void Collector::end_targets(const std::vector<CgroupId>& removed, const Now& now
     }
 }
 
-// Returns when the scan began, on the boot clock.
+// Returns the time at which the scan began, on the boot clock.
 Result<std::uint64_t> Collector::scan_processes() {
     const std::uint64_t began_ns = read_clock().boot_ns;
     const auto scan = session_.scan();
@@ -272,19 +275,19 @@ Result<MachineReadings> Collector::read_machine() {
     return machine;
 }
 
-// Follows the growth of new processes, and keeps what ended processes had grown by.
+// Starts to follow the growth of new processes, and stores the growth of ended processes.
 void Collector::follow_growth() {
     if (!growth_) return;
     growth_->begin_new(state_.processes());
     growth_->take_events();  // samples are counted when the range events before them are known
     growth_->mapped().tick(session_, state_.processes());
     state_.follow_runs();
-    // Before the growth of ended processes is recorded, because that ends their address spaces.
+    // Before GrowthRecorder::tick(), which forgets the address spaces of ended processes.
     host_tensors_->tick(session_, state_.processes(), read_clock());
     growth_->tick(state_.processes());
 }
 
-// Hands over the censuses that the helper has taken, and asks for those that the last tick wanted.
+// Passes the censuses that the helper has taken to WatchState, and requests the censuses that the last tick wanted.
 void Collector::take_censuses(const Now& now) {
     const Seconds time = std::chrono::nanoseconds(now.boot_ns);
     heap_->want(time, state_.take_census_wishes());
@@ -316,9 +319,6 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["folded_rank"] = state_.folded_ranks();
     reader_.missed().describe(self);
     self.probes = session_.probes();
-    if (growth_ && session_.find<GrowthStacks>()->is_paused())
-        for (Probe& probe : self.probes)
-            if (probe.name == "growth_resident" || probe.name == "growth_fault") probe.attached = false;
     cuda_->describe(self);
     host_tensors_->describe(self);
     return self;
@@ -331,8 +331,9 @@ Result<Snapshot> Collector::tick() {
 }
 
 // A tick counts ended processes and removes them from the process table. While ticks fail for lack of a file
-// descriptor, a job that starts many processes would fill the memory of the watcher. So they are counted here if there
-// are many. A small number of them waits for the next tick, which can read files and thus explains deaths better.
+// descriptor, a job that starts many processes would fill the memory of the watcher. So this function counts and
+// removes ended processes if there are many. A small number of ended processes waits for the next tick, because that
+// tick can read files and thus explains deaths better.
 void Collector::miss_tick() {
     if (state_.processes().ended().size() < kMostEndedWithoutTick) return;
     const Now now = read_clock();
@@ -343,7 +344,7 @@ void Collector::miss_tick() {
     (void)state_.count_processes(now);
 }
 
-// The stages of a tick. WatchState lists those between the readings and the Snapshot.
+// The stages of a tick. WatchState lists the stages between the readings and the Snapshot.
 Result<Snapshot> Collector::take_tick(const Now& began) {
     take_events();
     if (refresh_.is_due_at_tick(session_.losses()["ring_full"], reader_.missed().lacks_descriptors()))
@@ -362,6 +363,7 @@ Result<Snapshot> Collector::take_tick(const Now& began) {
     read_targets(*machine, readings);
     Snapshot snapshot = state_.judge(*std::move(machine), std::move(readings), finished());
     if (growth_) growth_->remember(snapshot.targets, unread_targets_);
+    reads_->quick.wait_no_more();  // only the first tick may wait
     snapshot.self = describe_self(now);
     snapshot.self.tick_duration = Seconds(static_cast<double>(read_clock().boot_ns - began.boot_ns) * 1e-9);
     return snapshot;

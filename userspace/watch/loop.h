@@ -1,20 +1,88 @@
 #pragma once
-#include "base/files.h"
-#include "base/result.h"
-#include "watch/watch_options.h"
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "outputs/http/board.h"
+#include "recording/recorder.h"
+#include "watch/actions/actions.h"
+#include "watch/collector.h"
+#include "watch/deaths/death_reporter.h"
+#include "watch/display.h"
+#include "watch/self/pulse.h"
+#include "watch/targets/own_command.h"
+#include "watch/wakeups.h"
+#include "watch/watch.h"
 
 namespace memscope {
 
-class OwnCommand;
+// The main loop of a watcher: takes ticks, hands them to its outputs and decides when watching ends. It waits only
+// after the last tick.
+class Loop {
+  public:
+    // What the loop works with. `options` and `board` must live as long as the loop, a command, too.
+    struct Parts {
+        const WatchOptions& options;
+        OwnCommand* command;
+        Wakeups wakeups;
+        Collector collector;
+        Display display;
+        DeathReporter reports;
+        Actions actions;
+        Pulse pulse;
+        Board& board;
+    };
+    explicit Loop(Parts parts) : parts_(std::move(parts)) {}
 
-struct WatchFailure {
-    Error error{};
-    bool at_start = false;             // watching could not begin
-    std::optional<int> exit_status{};  // of a command that could not be started
+    // Null: nothing is recorded. Must live until run() has ended.
+    void record_with(Recorder* recorder);
+    Status prepare();  // takes the first tick, so that all outputs have values from here on
+    std::variant<int, WatchFailure> run();
+
+    Display& display() { return parts_.display; }
+
+  private:
+    enum class Next { go_on, stop };
+
+    Result<Next> handle(Wake wake);
+    std::optional<WatchFailure> release_command();
+    bool is_over() const;
+    bool is_duration_over() const;
+    bool has_ended() const { return command_ended_ || parts_.collector.finished(); }
+    bool awaits_last_tick() const;
+    bool needs_extra_tick();
+
+    Status tick();
+    void miss_tick(const Error& error);
+    void add_own_state(Snapshot& snapshot) const;
+    Status check_helpers();
+
+    void hand_out(const SnapshotPtr& snapshot);
+    void report_deaths(DeathReporter::Symbols symbols = DeathReporter::Symbols::when_loaded);
+    void report_last_deaths();
+    void report_actions();
+    void report_recorder_troubles();
+
+    void linger();
+    void linger_in_view(Seconds time);
+    void await_actions();
+    int stop();
+    int finish();
+    bool has_failed_verdict() const;
+
+    Parts parts_;
+    Recorder* recorder_ = nullptr;
+    SnapshotPtr latest_{};        // handed to the outputs
+    std::uint64_t began_ns_ = 0;  // boot clock, as the next one
+    std::uint64_t extra_tick_ns_ = 0;
+    std::uint64_t symbols_seen_ = 0;  // Collector::symbol_answers() at the last report_deaths()
+    bool missing_ticks_ = false;      // the last tick was skipped, because no file descriptor was free
+    std::uint64_t missed_ticks_ = 0;  // all skipped ticks
+    std::size_t missed_at_end_ = 0;   // skipped ticks after the last target or the command has ended
+    bool command_ended_ = false;
+    bool released_ = false;
+    bool lacks_helpers_ = false;  // no helper can be started, and a warning was printed
+    bool stopped_ = false;        // by a signal or by a key
 };
-// Watches until no target is left, the duration is over or a signal arrives. Returns the exit status, or the error that
-// ended watching. With a command: starts it once the watcher is ready, passes signals on to it, and returns its exit
-// status.
-std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options, OwnCommand* command = nullptr);
 
 }  // namespace memscope

@@ -10,9 +10,9 @@
 namespace memscope {
 namespace {
 
-Status add(const Fd& epoll, int fd, Wake wake) {
+Status add(const Fd& epoll, int fd, Wake wake, std::uint32_t events = EPOLLIN) {
     epoll_event event{};
-    event.events = EPOLLIN;
+    event.events = events;
     event.data.u32 = static_cast<std::uint32_t>(wake);
     if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) return system_error(errno, "epoll_ctl");
     return Done{};
@@ -50,6 +50,12 @@ Status Wakeups::watch_command(int ended_fd) { return add(epoll_, ended_fd, Wake:
 Status Wakeups::watch_actions(int fd) { return add(epoll_, fd, Wake::action_ended); }
 Status Wakeups::watch_events(int fd) { return add(epoll_, fd, Wake::events); }
 
+Status Wakeups::watch_output(int fd) {
+    auto added = add(epoll_, fd, Wake::output, EPOLLOUT | EPOLLET);
+    if (!added && added.error().code.value() == EPERM) return Done{};  // a file, or a device such as /dev/null
+    return added;
+}
+
 Status Wakeups::watch_terminal(int keys) {
     sigset_t resize;
     ::sigemptyset(&resize);
@@ -62,11 +68,11 @@ Status Wakeups::watch_terminal(int keys) {
 
 Status Wakeups::tick_every(Seconds interval) { return start_timer(timer_, interval); }
 
-Status Wakeups::say_alive_every(Seconds interval) {
+Status Wakeups::notify_watchdog_every(Seconds interval) {
     alive_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (!alive_) return system_error(errno, "timerfd");
     if (auto started = start_timer(alive_, interval); !started) return started;
-    return add(epoll_, alive_.get(), Wake::alive);
+    return add(epoll_, alive_.get(), Wake::watchdog);
 }
 
 Wake Wakeups::wait() {
@@ -84,13 +90,16 @@ Wake Wakeups::wait() {
             return said;
         }
         const bool terminal = said == Wake::keys || said == Wake::resize;
-        const bool can_wait = terminal || said == Wake::alive;  // they are still pending at the next call
-        if (said != Wake::events && wake != Wake::command_ended && !(can_wait && wake == Wake::tick)) wake = said;
+        const bool can_wait = terminal || said == Wake::watchdog;  // they are still pending at the next call
+        // `output` is reported only once. A tick may replace it, because a tick writes pending output, too.
+        const bool must_not_wait =
+            wake == Wake::command_ended || (can_wait && (wake == Wake::tick || wake == Wake::output));
+        if (said != Wake::events && !must_not_wait) wake = said;
     }
     std::uint64_t expirations = 0;  // missed ticks are not repeated
     if (wake == Wake::tick) [[maybe_unused]]
         const auto n = ::read(timer_.get(), &expirations, sizeof expirations);
-    if (wake == Wake::alive) [[maybe_unused]]
+    if (wake == Wake::watchdog) [[maybe_unused]]
         const auto n = ::read(alive_.get(), &expirations, sizeof expirations);
     signalfd_siginfo resize{};
     if (wake == Wake::resize) [[maybe_unused]]

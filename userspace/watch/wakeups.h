@@ -5,14 +5,15 @@
 
 namespace memscope {
 
-enum class Wake { tick, events, keys, resize, stop, command_ended, action_ended, alive };
+enum class Wake { tick, events, output, keys, resize, stop, command_ended, action_ended, watchdog };
 
 struct Signal {
     int number = 0;
     bool from_terminal = false;  // Ctrl-C: the kernel sent it to the whole foreground process group
 };
 
-// What the loop waits for: the next tick, events of the kernel, a signal that ends it (SIGINT, SIGTERM, SIGHUP).
+// Everything that the loop waits for, for example the next tick, events of the kernel, or a signal that ends the loop
+// (SIGINT, SIGTERM, SIGHUP).
 class Wakeups {
   public:
     // Blocks these signals for the calling thread and all threads that it starts later, so it must be called first.
@@ -22,12 +23,13 @@ class Wakeups {
     Status watch_events(int fd);
     Status watch_command(int ended_fd);
     Status watch_actions(int fd);
+    Status watch_output(int fd);                      // when `fd` becomes writable; a file always is, so it is left out
     Status watch_terminal(int keys);                  // keys and changes of its size
     const Signal& signal() const { return signal_; }  // of the last Wake::stop
     Status tick_every(Seconds interval);
-    Status say_alive_every(
+    Status notify_watchdog_every(
         Seconds interval);  // for a service's watchdog, whose timeout may be shorter than the interval
-    Wake wait();            // priority: stop, tick, keys, events
+    Wake wait();            // priority: stop, command_ended, tick; events come last
     // Waits for a stop or until `fd` is readable, at most for `time`. True only for a stop.
     bool stopped_within(Seconds time, int fd = -1);
 

@@ -13,9 +13,9 @@
 
 namespace memscope {
 
-// Processes, targets and deaths, as they are kept from one tick to the next, and the stages of a tick that turn
-// readings into a Snapshot. Nothing here asks the kernel, a file, a helper process or a clock: the collector passes in
-// what it has read, and a recording can do the same. The stages of a tick, in this order:
+// Keeps processes, targets and deaths from one tick to the next, and has the stages of a tick that turn readings into a
+// Snapshot. Nothing here reads the kernel, a file, a helper process or a clock: the collector passes in the readings,
+// so recorded readings can be replayed. The stages of a tick, in this order:
 //
 //   apply(), take()       events of the kernel            -> process table, undecided deaths
 //   reconcile()           scan of all processes           -> process table
@@ -41,21 +41,21 @@ class WatchState {
     WatchedTargets& targets() { return targets_; }
 
     void apply(const TreeEvent& event);
-    // All tree events up to the end of that process have been applied.
-    void take(const LastWords& words) { deaths_.take(words); }
+    // Called when all tree events up to the end of the process have been applied.
+    void take(const DeathEvidence& words) { deaths_.take(words); }
     bool has_news() const { return deaths_.has_news(); }  // a death that should be shown before the next regular tick
-    // All events up to the end of the scan have been applied. `is_ending`: see ProcessTable::reconcile().
+    // Called when all events up to the end of the scan have been applied. `is_ending`: see ProcessTable::reconcile().
     void reconcile(const TaskList& scan, const ProcessTable::IsEnding& is_ending = {});
-    // Deaths are decided with the host memory of the last tick, because a kill has freed memory by now. `host` is kept
-    // for the next tick.
+    // Assigns roles and decides the causes of deaths. A kill has freed memory by now, so deaths are decided with the
+    // host memory of the last tick. `host` is stored for the next tick.
     void settle(const Now& now, const HostMemory& host, const DeathLookups& lookups);
-    void follow_runs() { runs_.look_at(processes_, targets_); }
-    // Counts what all processes did since the last tick, and forgets those that have ended. Returns the processes of
+    void follow_runs() { runs_.update(processes_, targets_); }
+    // Counts what all processes did since the last tick, and forgets the ended processes. Returns the processes of
     // every target.
     ReadingsByTarget count_processes(const Now& now);
-    // `readings`: what count_processes() returned, completed with what was read of each target. `finished`: no target
-    // is left to be watched and this may be the last tick. A target whose memory could not be read ends then, so that
-    // its last values and its deaths are shown.
+    // `readings`: the result of count_processes(), completed with the readings of each target. `finished`: no target is
+    // left to be watched, so this may be the last tick. In this case a target whose memory could not be read ends now,
+    // so that its last values and its deaths are shown.
     Snapshot judge(MachineReadings machine, ReadingsByTarget readings, bool finished);
 
     // The end of targets, in this order: prepare_end() for all of them at once, then end_target() for each.
@@ -63,14 +63,15 @@ class WatchState {
     // Decides the deaths that are undecided and gives all ended processes their roles, while the targets still exist.
     // After a tick that failed, count_processes() can follow: the next tick shows the deaths and counters.
     void prepare_end(const Now& now, const DeathLookups& lookups);
-    // The counters of targets that end, with the processes that have ended since the last tick. count_processes()
-    // counts these processes at the next tick, when the targets do not exist any more.
+    // The counters of targets that end. They include the processes that have ended since the last tick, because
+    // count_processes() counts these processes at the next tick, when the targets do not exist any more.
     std::map<CgroupId, RoleLedger> final_counters(const std::vector<CgroupId>& ending);
     void count_stalls(TargetState& target, const ReclaimStalls& counted);
-    // Hands its last values over to the ended targets. Its processes are in the target around it from then on.
+    // Moves the last values of the target to the ended targets. Its processes belong to the enclosing target from then
+    // on.
     void end_target(CgroupId id, const RoleLedger& final, const Now& now);
 
-    // A heap census belongs to all targets around its process.
+    // Adds a heap census to all targets that contain its process.
     void take(const HeapCensus& census);
     // The heap censuses that are wanted because of the last tick.
     std::vector<CensusWish> take_census_wishes() { return std::exchange(census_wishes_, {}); }
@@ -79,8 +80,8 @@ class WatchState {
 
   private:
     void assign_roles(const Now& now);
-    // A census of Python objects can have a megabyte, and a watcher can have thousands of targets: the oldest ones are
-    // dropped, their summaries are kept.
+    // Drops the oldest censuses of Python objects and keeps their summaries, because a census can have a megabyte and a
+    // watcher can have thousands of targets.
     void bound_objects();
     void settle_deaths(const Now& now, const DeathLookups& lookups);
     TargetSnapshot judge_target(TargetState& target, TargetReadings readings, const MachineReadings& machine);

@@ -29,7 +29,8 @@ PageAnswer error_answer(const Error& error) { return error_answer(503, error.mes
 
 std::string tick_text(const Snapshot& snapshot) { return tick_json(snapshot, snapshot.targets.front()); }
 
-// One answer for both causes, because the user cannot do anything else about either.
+// The message if a record cannot be decoded, or if it does not have exactly one target. The user has to do the same in
+// both cases.
 constexpr const char* kOtherVersion =
     "the running watcher has another version: restart it, or use the memscope that it was started with";
 
@@ -116,7 +117,7 @@ void PageData::read_history() {
         run_.summary = std::move(past);
         return;
     }
-    // The watcher's ticks that came meanwhile are newer.
+    // Ticks of the watcher that arrived since are newer than the recording, so the summaries are merged.
     run_.summary.take_peak(past.peak_time, past.peak);
     if (past.kernel_peak)
         run_.summary.kernel_peak = std::max(run_.summary.kernel_peak.value_or(Bytes{}), *past.kernel_peak);
@@ -128,8 +129,8 @@ void PageData::read_history() {
     if (run_.summary.advice.empty()) run_.summary.advice = std::move(past.advice);
 }
 
-// Asks once per tick: after the time between the last two ticks. A watcher that does not answer any more has ended; its
-// socket is asked again from time to time, because it may only have been busy.
+// Polls the watcher once per tick: after the time between the last two ticks. A watcher that does not answer several
+// times counts as ended. It is polled again from time to time, because it may only have been busy.
 void PageData::follow_watcher() {
     constexpr Seconds kShortest{0.2}, kLongest{10}, kAfterEnd{5};
     constexpr int kMostFailures = 3;
@@ -163,7 +164,7 @@ void PageData::take_growth_times() {
         growth_times_read_ = run_.last;
     }
     auto times = recorded_->growth_times();
-    if (!times) return;  // the next attempt may succeed; single moments report the error
+    if (!times) return;  // the next attempt may succeed; growth() reports the error
     const std::lock_guard lock(mutex_);
     run_.growth_times = *std::move(times);
 }
@@ -195,7 +196,7 @@ Result<bool> PageData::take_record(std::string record) {
 void PageData::add_live(const SnapshotPtr& snapshot) {
     const TargetSnapshot& target = snapshot->targets.front();
     const TargetSnapshot* before = run_.last_target();
-    // At the first tick nothing is known about the time before it, unless a recording told.
+    // At the first tick there is no earlier tick to compare with, unless it is known from a recording.
     if (before)
         for (TickEvent& event : events_of_tick(before, target))
             run_.add_event({{}, snapshot->time, std::move(event.kind), std::move(event.text)});
@@ -270,7 +271,7 @@ PageAnswer PageData::growth(std::optional<double> at, const std::string& since) 
     const double time = at.value_or(kForever);
     auto growth = recorded_->growth(time);
     if (!growth) return error_answer(growth.error());
-    if (!*growth) return error_answer(404, "no growth was recorded until then");
+    if (!*growth) return error_answer(404, "no growth was recorded before this time");
     const std::lock_guard lock(mutex_);
     // The time of the recorded growth, not the time that was asked for.
     const auto& times = run_.growth_times;

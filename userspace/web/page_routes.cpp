@@ -19,7 +19,7 @@ HttpResponse json(PageAnswer answer) {
 
 HttpResponse bad(const std::string& sentence) { return json({400, error_json(sentence)}); }
 
-// A number of the query; none if it is not there.
+// A number of the query. `nullopt` if the query does not have it.
 Result<std::optional<double>> number_of(const HttpRequest& request, const char* name) {
     const auto text = request.query(name);
     if (!text) return std::optional<double>();
@@ -49,7 +49,7 @@ HttpResponse tick(const PageData& data, const HttpRequest& request) {
     return at ? json(data.tick(*at)) : bad(at.error().message());
 }
 
-// Later: the watcher may have to symbolize first.
+// HttpResponse::later, because the watcher may have to load symbols first.
 HttpResponse growth(const PageData& data, const HttpRequest& request) {
     const auto at = number_of(request, "at");
     if (!at) return bad(at.error().message());
@@ -59,7 +59,7 @@ HttpResponse growth(const PageData& data, const HttpRequest& request) {
     return {.later = [&data, at = *at, since] { return json(data.growth(at, since)); }};
 }
 
-// Later: a census takes seconds.
+// HttpResponse::later, because a census takes seconds.
 HttpResponse heap(const PageData& data, const HttpRequest& request) {
     const auto at = number_of(request, "at");
     if (!at) return bad(at.error().message());
@@ -92,11 +92,11 @@ HttpResponse file(const PageFiles& files, const HttpRequest& request) {
 HttpResponse route(const PageFiles& files, const PageData& data, const HttpRequest& request) {
     for (const Route& each : kRoutes)
         if (each.path == request.path) return each.answer(data, request);
-    if (request.path.starts_with("/api/")) return json({404, error_json("there is no such data")});
+    if (request.path.starts_with("/api/")) return json({404, error_json("this path has no data")});
     return file(files, request);
 }
 
-// The page loads nothing from elsewhere, and no other page may embed it or read its answers.
+// The page may load nothing from other servers, and no other page may embed it or read its answers.
 void add_security_headers(HttpResponse& response) {
     const std::pair<const char*, const char*> headers[] = {
         {"Content-Security-Policy",

@@ -8,19 +8,19 @@
 
 /* Maximum number of processes at one time that were sent a fatal signal and have not exited yet. */
 #define MS_LAST_WORDS 8192
-/* Size of the last component of a path; longer ones are truncated. */
+/* Size of the last component of a path; a longer name is truncated. */
 #define MS_NAME_BYTES 64
 /* A failed allocation explains an exit with an error status that follows within this time. */
 #define MS_FAILURE_EXPLAINS_NS 5000000000ull
 
-#define MS_SENT_BY_KERNEL 1u   /* sent by the kernel itself; else by the process that was running then */
+#define MS_SENT_BY_KERNEL 1u   /* sent by the kernel itself, not by the process that was running */
 #define MS_SENT_AT_EXIT 2u     /* the sender was exiting: the kernel kills processes that it leaves behind */
 #define MS_SENT_WITH_VICTIM 4u /* sent by the OOM killer to a process that shares the memory of its victim */
 
 struct ms_sent_signal {
     __u64 time_ns;       /* boot clock */
     __u64 sender_target; /* the innermost watched cgroup around the sender, 0: none */
-    __u32 sender;        /* the process that was running then */
+    __u32 sender;        /* the process that was running when the signal was sent */
     __u32 number;        /* signal number; 0: no such signal was seen */
     __s32 code;          /* si_code */
     __u32 flags;         /* MS_SENT_... */
@@ -40,7 +40,7 @@ struct ms_oom_mark {
     __u64 limit_pages;
     __u64 usage_pages;
     __s64 anon_pages; /* of the victim */
-    __u32 thread;     /* the thread that the OOM killer marked, not always the first one */
+    __u32 thread;     /* the thread that the OOM killer marked, not always the first thread */
     __u32 trigger;    /* the process that asked for memory; 0: not known */
     __u32 flags;      /* MS_OOM_... */
     __u32 pad;
@@ -59,14 +59,14 @@ struct ms_full_file {
 };
 MS_LAYOUT(ms_full_file, 80);
 
-struct ms_last_words {
+struct ms_death_evidence {
     __u64 start_ns;              /* of the process */
-    struct ms_sent_signal kill;  /* the first SIGKILL: later ones change nothing */
-    struct ms_sent_signal other; /* the last other fatal signal, unless its handler raised it again */
+    struct ms_sent_signal kill;  /* the first SIGKILL; a later SIGKILL changes nothing */
+    struct ms_sent_signal other; /* the last other fatal signal; not replaced if its handler raises it again */
     struct ms_oom_mark oom;
     struct ms_full_file bus; /* of the last SIGBUS */
 };
-MS_LAYOUT(ms_last_words, 392);
+MS_LAYOUT(ms_death_evidence, 392);
 
 /* The last call that failed because memory was short, if no call for at least that size succeeded since. */
 struct ms_failure {
@@ -111,7 +111,7 @@ struct ms_death {
     __s32 exit_code; /* as wait() returns it */
     __u32 parent;
     struct ms_failure failure;
-    struct ms_last_words words;
+    struct ms_death_evidence words;
     struct ms_gpu_failure gpu_failure;
     struct ms_host_failure host_failure;
 };

@@ -13,7 +13,8 @@
 #define MS_CODE_NAME_BYTES 128
 #define MS_CODE_FILE_BYTES 256
 #define MS_LINE_TABLE_BYTES 1024
-/* Stands for all stacks without an id of their own, for instance if the process has used up its number of stacks. */
+/* The id of all stacks without an id of their own, for instance because the process has reached its maximum of
+ * stacks. */
 #define MS_STACK_OTHER 0
 
 /* Offsets in bytes inside the CPython of one process. Found by the collector, by pid in the map `interpreters`. */
@@ -36,7 +37,7 @@ struct ms_python {
     __u16 frame_owner;   /* MS_PYTHON_NO_OFFSET: no such field (3.10) */
     __u16 code_bytecode; /* where the instructions begin; unused in 3.10 */
     __u16 code_file;
-    __u16 code_name; /* the qualified one, from 3.11 on */
+    __u16 code_name; /* the qualified name, from 3.11 on */
     __u16 code_first_line;
     __u16 code_line_table;
     __u16 text_data; /* characters of a compact ASCII string */
@@ -66,12 +67,12 @@ enum ms_stack_event_kind {
     MS_EVENT_SAMPLE = 35,
 };
 
-/* One page of this many bytes that are faulted in is sampled and stands for all of them: a stack walk at every page
- * would cost too much. */
+/* Mean distance between two samples, in bytes of faulted-in pages. A sample stands for this many bytes, because a stack
+ * walk at every page would cost too much. */
 #define MS_SAMPLE_BYTES (512 << 10)
 #define MS_SITES 16384
-/* Number of stacks that one process may have at a time. The collector allows more when it has forgotten some. Four
- * processes with endlessly many stacks cannot fill the map. */
+/* Maximum number of stacks of one process. The collector raises it when it has forgotten stacks of the process. Four
+ * processes that make new stacks all the time cannot fill the map. */
 #define MS_STACKS_PER_PROCESS 3072
 
 /* The address space of one process: by pid in the map `spaces`. */
@@ -79,11 +80,11 @@ struct ms_space {
     __u64 id;          /* of the address space; new after an exec */
     __u64 start_ns;    /* of the process */
     __u64 mm;          /* address of its mm_struct; 0: not known until the first change */
-    __s64 start_pages; /* anonymous pages, swapped ones included, when it began: not growth */
+    __s64 start_pages; /* anonymous pages when following began; they do not count as growth */
     __s64 pages;       /* at the last step, if growth is followed in steps */
     __u32 stacks;      /* number of stacks sent so far */
-    __u32 told;        /* MS_EVENT_GREW was sent */
-    __u32 period;      /* of the hook, at the last step */
+    __u32 grew_sent;   /* MS_EVENT_GREW was sent */
+    __u32 period;      /* the value of `period` of the BPF object at the last step */
     __u32 pad;
 };
 MS_LAYOUT(ms_space, 56);

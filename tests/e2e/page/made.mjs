@@ -141,12 +141,15 @@ async function aDay(pages) {
         const box = await tab.locator("#held .u-over").boundingBox();
         await tab.mouse.move(box.x + 600, box.y + 100);
         await tab.keyboard.down("Control");
+        const began = Date.now();
         for (let i = 0; i < 12; ++i) await tab.mouse.wheel(0, -120);
+        const turned = Date.now() - began;  // ms; a second on a busy machine
         await tab.keyboard.up("Control");
         await until(tab, () => !document.querySelector("#held .plot").getAttribute("aria-label").includes("from 00:00:00"));
         await tab.waitForTimeout(600);
         const asked = server.asked.slice(before).filter((path) => path.startsWith("/api/curves"));
-        check("a day: twelve turns of the wheel are one or two requests", asked.length >= 1 && asked.length <= 3, asked.join(" "));
+        const most = 3 + Math.floor(turned / 120);  // the page waits 120 ms for the next turn before it asks
+        check("a day: twelve turns of the wheel are few requests", asked.length >= 1 && asked.length <= most, `${turned} ms: ${asked.join(" ")}`);
         check("a day: and these ask for the span", asked.every((path) => path.includes("from=")), asked.join(" "));
         const frames = await tab.evaluate(async () => {
             // A pointer that moves over the plot: how long the page needs for a frame.

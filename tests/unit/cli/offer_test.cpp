@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/shell_words.h"
+#include "cli/arguments/shell_words.h"
 
 namespace memscope {
 namespace offer_test {
@@ -43,7 +43,7 @@ TEST(Offer, SaysWhatItCouldNotRead) {
     offer.complete = false;
     EXPECT_THAT(offer_text(offer, false),
                 AllOf(HasSubstr("3 processes could not be read, run `sudo memscope`"),
-                      HasSubstr("The command line of 1 process could not be read"), HasSubstr("more processes")));
+                      HasSubstr("The command line of 1 process could not be read"), HasSubstr("too many processes")));
 }
 
 TEST(Offer, SaysThatNothingLooksLikeTraining) {

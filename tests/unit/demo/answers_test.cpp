@@ -147,7 +147,7 @@ TEST(Story, OpensWithTheStoryAndClosesWithTheAnswer) {
         const std::string after = closing(scenario, seen, kScenarioLength, {});
         EXPECT_THAT(before, AllOf(HasSubstr(std::string("memscope demo ") + std::string(scenario.name)),
                                   HasSubstr(human_size(scenario.limit)), HasSubstr("52 s")));
-        EXPECT_THAT(after, AllOf(HasSubstr("Measured: "), Not(HasSubstr("does not show"))));
+        EXPECT_THAT(after, AllOf(HasSubstr("Measured: "), Not(HasSubstr("did not behave"))));
         for_each_line(before + after, [](std::string_view line) { EXPECT_LE(display_width(line), 80U) << line; });
     }
 }
@@ -161,12 +161,13 @@ TEST(Story, ARunThatEndsEarlyHasNoAnswer) {
 
 TEST(Story, ARunThatShowsSomethingElseSaysSo) {
     const Scenario& leak = *find_scenario("leak");
-    EXPECT_THAT(closing(leak, observed(find_scenario("warmup")->top), kScenarioLength, {}), HasSubstr("does not show"));
+    EXPECT_THAT(closing(leak, observed(find_scenario("warmup")->top), kScenarioLength, {}),
+                HasSubstr("did not behave"));
 }
 
 TEST(Story, AWrongVerdictIsNotHidden) {
     const Scenario& leak = *find_scenario("leak");
-    EXPECT_THAT(closing(leak, observed(leak.top), kScenarioLength, {}), HasSubstr("does not show"));
+    EXPECT_THAT(closing(leak, observed(leak.top), kScenarioLength, {}), HasSubstr("did not behave"));
 }
 
 TEST(Story, SaysThatAJobWasKilledWhichShouldNotReachItsLimit) {
@@ -193,7 +194,7 @@ TEST(Story, SaysWhichPythonPlaysIt) {
                 AllOf(HasSubstr("launch.sh starts train.py"), HasSubstr("2 workers"), HasSubstr("Python 3.11.2"),
                       HasSubstr("PyTorch 1.13.0"), Not(HasSubstr("native"))));
     EXPECT_THAT(wrapped(opening(leak, kScenarioLength, std::nullopt), 1000),
-                AllOf(HasSubstr("no CPython 3.10 to 3.14 here"), HasSubstr("4 native processes play the job")));
+                AllOf(HasSubstr("no CPython 3.10 to 3.14 here"), HasSubstr("4 native processes simulate the job")));
 }
 
 TEST(Story, AfterAKillTheVerdictBeforeItCounts) {
@@ -203,9 +204,9 @@ TEST(Story, AfterAKillTheVerdictBeforeItCounts) {
     seen.back().verdict = Verdict::insufficient;  // the last run has just begun
     EXPECT_THAT(
         closing(crashloop, seen, kScenarioLength, {}),
-        AllOf(HasSubstr("The verdict of memscope before the last kill was leaking"), Not(HasSubstr("does not show"))));
+        AllOf(HasSubstr("The verdict of memscope before the last kill was leaking"), Not(HasSubstr("did not behave"))));
     for (Moment& moment : seen) moment.verdict = Verdict::stable;
-    EXPECT_THAT(closing(crashloop, seen, kScenarioLength, {}), HasSubstr("does not show"));
+    EXPECT_THAT(closing(crashloop, seen, kScenarioLength, {}), HasSubstr("did not behave"));
 }
 
 TEST(Story, EndsWithTheNextCommands) {

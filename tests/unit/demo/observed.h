@@ -30,7 +30,7 @@ inline void add_members(Moment& moment, UnsharingStory& story, const Actor& acto
 
 inline Observation observed(const Actor& top, Seconds until = kScenarioLength) {
     Observation seen;
-    constexpr int kRun = 7;  // seconds that a job lives that is restarted
+    constexpr int kRun = 7;  // seconds that each run of a restarted job lasts
     for (int second = 0; Seconds(second) <= until; ++second) {
         const Seconds t(second);
         seen.push_back({.at = t});
@@ -41,7 +41,7 @@ inline Observation observed(const Actor& top, Seconds until = kScenarioLength) {
             seen.back().kills.push_back({.at = t, .role = {Role::trainer, {}}, .comm = "python", .explanation = {}});
         add_members(seen.back(), story, top, 1, top.restarts ? Seconds(second % kRun) : t, {});
         seen.back().held = seen.back().cgroup_anon;
-        if (story.is_material(seen.back().cgroup_anon)) seen.back().unsharing = story.tell();
+        if (story.is_material(seen.back().cgroup_anon)) seen.back().unsharing = story.text();
     }
     return seen;
 }

@@ -1,11 +1,12 @@
-// One name, one type: everything is in one flat namespace, and the linker says nothing when two files define different
-// types of one name. It takes one constructor or destructor for both, and the program crashes far away from there.
+// Each name has one type. All types are in one flat namespace, and the linker reports no error if two files define
+// different types of one name. It takes one constructor or destructor for both, and the program crashes far away.
 #include <algorithm>
+#include <cctype>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
-#include <regex>
 #include <set>
+#include <string_view>
 
 #include "source_files.h"
 
@@ -20,17 +21,49 @@ struct Defined {
     bool operator==(const Defined&) const = default;
 };
 
+bool is_part_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// The end of a comment, a line for the preprocessor or a literal that begins at `at`. `at` itself if none begins there.
+std::size_t end_of_skipped(std::string_view text, std::size_t at) {
+    const auto after = [&](std::string_view mark, std::size_t from) {
+        const std::size_t found = text.find(mark, from);
+        return found == std::string_view::npos ? text.size() : found + mark.size();
+    };
+    const auto until = [&](char last, std::size_t from) {  // a character behind a backslash does not end it
+        while (from < text.size() && text[from] != last) from += text[from] == '\\' ? 2 : 1;
+        return std::min(text.size(), from);
+    };
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("//")) return std::min(text.size(), text.find('\n', at));
+    if (rest.starts_with("/*")) return after("*/", at + 2);
+    if (rest.starts_with("R\"")) {
+        const std::string_view delimiter = rest.substr(2, rest.find('(') - 2);
+        return after(")" + std::string(delimiter) + "\"", at);
+    }
+    if (rest.starts_with('"') || rest.starts_with('\'')) return std::min(text.size(), until(rest[0], at + 1) + 1);
+    const std::size_t line = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    const bool first_of_line = text.substr(line, at - line).find_first_not_of(" \t") == std::string_view::npos;
+    return rest.starts_with('#') && first_of_line ? until('\n', at) : at;
+}
+
 // Words and punctuation, one string each. Literals become "", comments and lines for the preprocessor nothing.
-std::vector<std::string> tokens_of(const std::string& text) {
-    static const std::regex token(R"re(//[^\n]*|/\*[^]*?\*/|\n[ \t]*#(?:[^\n\\]|\\[^])*|R"(\w*)\([^]*?\)\1"|)re"
-                                  R"re("(?:[^"\\\n]|\\[^])*"|'(?:[^'\\\n]|\\.)+'|\d[\w.']*|\w+|::|[^\s\w])re");
+std::vector<std::string> tokens_of(std::string_view text) {
     std::vector<std::string> tokens;
-    const std::string lines = "\n" + text;
-    for (std::sregex_iterator it(lines.begin(), lines.end(), token), end; it != end; ++it) {
-        const std::string found = it->str();
-        if (found.starts_with("//") || found.starts_with("/*") || found.starts_with('\n')) continue;
-        const bool literal = found.ends_with('"') || found.starts_with('\'');
-        tokens.push_back(literal ? "\"\"" : found);
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t begin = at;
+        if (std::isspace(static_cast<unsigned char>(text[at]))) {
+            ++at;
+        } else if (at = end_of_skipped(text, begin); at > begin) {
+            if (text[begin] != '/' && text[begin] != '#') tokens.emplace_back("\"\"");
+        } else if (is_part_of_word(text[at])) {
+            const bool number = std::isdigit(static_cast<unsigned char>(text[at]));
+            while (at < text.size() && (is_part_of_word(text[at]) || (number && (text[at] == '.' || text[at] == '\''))))
+                ++at;
+            tokens.emplace_back(text.substr(begin, at - begin));
+        } else {
+            at += text.substr(at).starts_with("::") ? 2 : 1;
+            tokens.emplace_back(text.substr(begin, at - begin));
+        }
     }
     return tokens;
 }
@@ -39,7 +72,7 @@ using Words = std::vector<std::string>;
 
 bool is_word(const std::string& token) { return std::isalpha(static_cast<unsigned char>(token[0])) || token[0] == '_'; }
 
-// The words of a declaration from the one behind `template <...>` on.
+// The words of a declaration after `template <...>`.
 Words without_template(const Words& words) {
     std::size_t at = 0;
     while (at < words.size() && words[at] == "template") {

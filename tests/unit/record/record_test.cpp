@@ -196,8 +196,8 @@ TEST(Record, ARecordOfALaterVersionNamesTheProgramThatReadsIt) {
 }
 
 TEST(Record, OtherBytesAreToldApart) {
-    EXPECT_EQ(decode_record<Growth>("").error().message(), "is no record of memscope");
-    EXPECT_EQ(decode_record<Growth>("{\"report\": \"death\"}").error().message(), "is no record of memscope");
+    EXPECT_EQ(decode_record<Growth>("").error().message(), "is not a record of memscope");
+    EXPECT_EQ(decode_record<Growth>("{\"report\": \"death\"}").error().message(), "is not a record of memscope");
     EXPECT_EQ(decode_record<Growth>(encode_record(Snapshot{})).error().message(),
               "is a record of a snapshot, not of growth");
     EXPECT_EQ(decode_record<Growth>(encode_record(Growth{}) + "x").error().message(),

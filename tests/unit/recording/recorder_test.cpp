@@ -88,7 +88,7 @@ TEST_F(ARecorder, DropsWholeTicksIfItsQueueIsFull) {
                           return std::nullopt;
                       }});
     recorder.take(tick(0), Seconds{100});
-    recorder.take(tick(61), Seconds{161});  // growth is due: the thread waits in it
+    recorder.take(tick(61), Seconds{161});  // growth is due: the thread waits in its callback
     reached.get_future().wait();
     for (std::size_t i = 0; i < Recorder::kMostQueued + 5; ++i)
         recorder.take(tick(62.0 + static_cast<double>(i)), Seconds(162.0 + static_cast<double>(i)));
@@ -204,7 +204,7 @@ TEST_F(ARecorder, RecordsOneTargetInAFileThatTheUserNames) {
     EXPECT_EQ(recording.targets().front().info.name, "a");
     const auto troubles = recorder.take_troubles();
     ASSERT_THAT(troubles, SizeIs(1));
-    EXPECT_THAT(troubles.front().message(), HasSubstr("b is not recorded: a file takes one target"));
+    EXPECT_THAT(troubles.front().message(), HasSubstr("b is not recorded: one file can hold only one target"));
 }
 
 TEST_F(ARecorder, SaysOnceThatItCannotWriteAndGoesOnLater) {

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kMiB = 1U << 20U;
 
-// Changes a recording as somebody could who wants to harm its reader.
+// Changes a recording as an attacker could who wants to harm its reader.
 void run_sql(const fs::path& path, const std::string& sql) {
     sqlite3* handle = nullptr;
     ASSERT_EQ(::sqlite3_open(path.c_str(), &handle), SQLITE_OK);
@@ -305,7 +305,7 @@ TEST_F(ARecording, KeepsGrowthOfEachHourAndACensusOfEachSixHours) {
         }
     }
     ASSERT_TRUE(file.close());
-    // 18 hours are thinned. After the lasting one of minute 90 the hours begin anew.
+    // 18 hours are thinned. After the growth of minute 90, which is kept, the intervals of an hour begin anew.
     EXPECT_EQ(count(file.path(), "at < 3600 * 17", "growth"), 18);
     EXPECT_EQ(count(file.path(), "at < 3600 * 17 AND reason = 'verdict'", "growth"), 1);
     EXPECT_EQ(count(file.path(), "at >= 3600 * 19", "growth"), 300);
@@ -427,12 +427,12 @@ TEST_F(ARecording, IsRefusedIfItIsNone) {
     EXPECT_THAT(message_of(path), HasSubstr("No such file"));
     EXPECT_THAT(message_of(directory), HasSubstr("not a regular file"));
     std::ofstream(path) << "no database";
-    EXPECT_THAT(message_of(path), HasSubstr("is no recording of memscope"));
+    EXPECT_THAT(message_of(path), HasSubstr("is not a recording of memscope"));
     std::ofstream(path) << std::string("SQLite format 3\0", 16) << std::string(5000, 'x');
-    EXPECT_THAT(message_of(path), HasSubstr("is no recording of memscope"));
+    EXPECT_THAT(message_of(path), HasSubstr("is not a recording of memscope"));
     fs::remove(path);
     run_sql(path, "CREATE TABLE other(a)");
-    EXPECT_THAT(message_of(path), HasSubstr("is no recording of memscope"));
+    EXPECT_THAT(message_of(path), HasSubstr("is not a recording of memscope"));
 }
 
 TEST_F(ARecording, IsRefusedIfALaterVersionMadeIt) {
@@ -447,7 +447,7 @@ TEST_F(ARecording, IsRefusedIfItsTablesAreOthers) {
                             "ALTER TABLE ticks ADD COLUMN more AS (zeroblob(1000000000))", "DROP TABLE events"}) {
         const fs::path path = recorded_run(directory, "train", 3, [](int) { return Bytes{kMiB}; });
         run_sql(path, sql);
-        EXPECT_THAT(message_of(path), HasSubstr("its tables are others")) << sql;
+        EXPECT_THAT(message_of(path), HasSubstr("it has other tables")) << sql;
         fs::remove(path);
     }
 }

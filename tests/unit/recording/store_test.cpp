@@ -132,7 +132,7 @@ TEST_F(ARecordingStore, RemovesARecordingThatNobodyWrites) {
     EXPECT_TRUE(remove_recording(directory / recording_name("train", 0)));
     EXPECT_THAT(*find_recordings(directory), SizeIs(0));
     EXPECT_THAT(remove_recording(directory / "none.memscope").error().message(), HasSubstr("No such file"));
-    EXPECT_THAT(remove_recording(file_of("notes.txt", 1, 1)).error().message(), HasSubstr("is no recording"));
+    EXPECT_THAT(remove_recording(file_of("notes.txt", 1, 1)).error().message(), HasSubstr("is not a recording"));
 }
 
 }  // namespace store_test

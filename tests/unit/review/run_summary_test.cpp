@@ -155,7 +155,7 @@ TEST_F(ARun, TellsWhatWasDoneAboutPrecursors) {
     std::string text = run_text(run, false);
     std::ranges::replace(text, '\n', ' ');
     EXPECT_THAT(text, HasSubstr("2 precursors announced an OOM kill: eta"));
-    EXPECT_THAT(text, HasSubstr("memscope acted once; the last time: --on-precursor was run: eta"));
+    EXPECT_THAT(text, HasSubstr("memscope ran a command once; the last one: --on-precursor was run: eta"));
     EXPECT_THAT(run.advice, Contains(HasSubstr("raise the limit"))) << "it came close to its limit";
 }
 

@@ -264,9 +264,9 @@ TEST(ViewScreen, ADeathStaysWhenItsTargetIsGoneAndIsShownOnce) {
     screen.tick(gone);
     EXPECT_THAT(screen.text(), testing::StartsWith(" DEATH 13 s ago in train:"));
     EXPECT_THAT(screen.text(), HasSubstr("no target yet"));
-    EXPECT_THAT(screen.text(), Not(HasSubstr("more before")));
+    EXPECT_THAT(screen.text(), Not(HasSubstr("earlier.")));
     screen.tick(with_death(1020));
-    EXPECT_THAT(screen.text(), HasSubstr("1 more before."));
+    EXPECT_THAT(screen.text(), HasSubstr("1 earlier."));
 }
 
 TEST(ViewScreen, TeardownIsNotPutFirst) {

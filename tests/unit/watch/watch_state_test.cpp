@@ -55,7 +55,7 @@ struct ObservedJob {
                          .memory = AddressSpace{.anon = Bytes{anon}},
                          .threads = 1}};
     }
-    // The stages up to the readings of targets.
+    // The stages before the readings of targets.
     ReadingsByTarget processes() {
         std::vector<ScannedTask> tasks;
         if (trainer_lives) tasks.push_back(scanned(kTrainer, 1, "python3", trainer));
@@ -66,7 +66,7 @@ struct ObservedJob {
         state.follow_runs();
         return state.count_processes(now());
     }
-    // And the rest of them.
+    // The stages after the readings of targets.
     Snapshot judged(ReadingsByTarget readings, bool finished = false) {
         MachineReadings machine{.now = now(), .host = host, .counts_stalls = true};
         machine.sharing = {.readings = &sharing, .compared_scan_ns = now_ns, .compared_ns = now_ns, .scan_ns = now_ns};
@@ -110,7 +110,7 @@ struct ObservedJob {
     void kill(const ProcessId& id, const OomMark& mark) {
         now_ns += kSecond;
         state.apply(Exited{.time_ns = now_ns, .id = id, .target = kInner, .comm = "python3", .exit_code = SIGKILL});
-        LastWords words{
+        DeathEvidence words{
             .time_ns = now_ns, .id = id, .target = kInner, .comm = "python3", .exit_code = SIGKILL, .oom = mark};
         words.kill = SentSignal{.time_ns = now_ns, .number = SIGKILL, .by_kernel = true};
         state.take(words);

@@ -31,7 +31,7 @@ std::string grown_holders(const TargetSnapshot& target, double now) {
 
 // Facts for advice about a leak, besides its curve.
 struct LeakFacts {
-    std::string top_site{};     // the line that keeps most of it; empty: not known
+    std::string top_site{};     // the line that keeps most of the leak; empty: not known
     std::string free{};         // describes free memory of an allocator, if that explains the growth
     std::string holders{};      // a sentence about the containers of Python that have grown
     bool growth_known = false;  // growth was followed, even if no line is known to keep it
@@ -43,9 +43,9 @@ std::string leak_text(const Judgement& judgement, bool died) {
                        died ? "grew" : "grows", per_minute(judgement.floor_slope), died ? "gave" : "gives");
 }
 
-// For a leak, or for growth that looks like one although the warm-up was not over. If free memory of an allocator
-// explains the growth, the lines that touched the memory first are not the cause. `died`: a death has ended the job, so
-// the text is about the past. `raise`: see limit_setting().
+// Adds advice for a leak, or for growth that looks like a leak although the warm-up was not over. If free memory of an
+// allocator explains the growth, the lines that touched the memory first are not the cause. `died`: the job has died,
+// so the text is in the past tense. `raise`: see limit_setting().
 void add_leak(const Judgement& judgement, const LeakFacts& facts, bool died, const std::string& raise,
               std::vector<std::string>& advice) {
     const std::string what = leak_text(judgement, died);
@@ -65,20 +65,22 @@ void add_leak(const Judgement& judgement, const LeakFacts& facts, bool died, con
                          ", and no call site is known: run it again without --no-growth and --no-python, then "
                          "`memscope growth` names the lines.");
     else
-        advice.push_back(
-            fmt::format("{}, and {} keeps most of what is known of it: look at what is kept there from step to step "
-                        "(lists of losses, caches, hooks, tensors with their graph).",
-                        what, facts.top_site));
+        advice.push_back(fmt::format(
+            "{}, and {} keeps most of the growth that is attributed: look at what is kept there from step to step "
+            "(lists of losses, caches, hooks, tensors with their graph).",
+            what, facts.top_site));
     if (judgement.verdict == Verdict::leaking)
         advice.push_back(fmt::format("A higher limit only delays {} OOM kill: it {} by {}.", died ? "the next" : "an",
                                      died ? "grew" : "grows", per_minute(judgement.floor_slope)));
     else
-        advice.push_back(fmt::format("A higher limit ({}) helps only if the growth {}; memscope saw {} of it.", raise,
-                                     died ? "was a warm-up that would have ended" : "is a warm-up that will end",
-                                     human_duration(judgement.until - judgement.since)));
+        advice.push_back(
+            fmt::format("A higher limit ({}) helps only if the growth {}; memscope has observed it for {}.", raise,
+                        died ? "was a warm-up that would have ended" : "is a warm-up that will end",
+                        human_duration(judgement.until - judgement.since)));
 }
 
-// The memory was flat, or there is not enough evidence. `raise`: see limit_setting().
+// Advice for memory that was flat, that was still warming up, or that was watched too briefly. `raise`: see
+// limit_setting().
 std::string size_text(const Judgement& judgement, bool died, const std::string& raise) {
     switch (judgement.verdict) {
         case Verdict::stable:
@@ -123,7 +125,7 @@ void add_kinds(const TargetSnapshot& target, std::vector<std::string>& advice) {
             "(fewer workers, lower prefetch_factor) and for files in tmpfs.");
 }
 
-// For a limit that other targets share.
+// Adds advice for a limit that other targets share: that of the machine or of an ancestor.
 void add_others(const OomKill& oom, const TargetSnapshot& target, const HostMemory& host,
                 std::vector<std::string>& advice) {
     const std::string held = human_size(judged_memory(target));
@@ -201,9 +203,10 @@ std::string shm_advice(const std::string& mount, const TargetSnapshot& target) {
 
 bool is_memory_file_system(const FullFile& file) { return file.file_system == "tmpfs"; }
 
-// Process managers that kill as part of their job, by the names of keeper_of(), and where they log the reason.
+// Process managers that kill processes as part of their job, and where they log the reason. `name` is a result of
+// process_manager_of().
 struct Killer {
-    std::string_view who;
+    std::string_view name;
     const char* advice;
 };
 constexpr Killer kKillers[] = {
@@ -233,7 +236,7 @@ constexpr Killer kKillers[] = {
 };
 
 void add_sender(const Death& death, std::vector<std::string>& advice) {
-    const auto* known = std::ranges::find(kKillers, death.sent_for, &Killer::who);
+    const auto* known = std::ranges::find(kKillers, death.sent_for, &Killer::name);
     if (known != std::end(kKillers))
         advice.emplace_back(known->advice);
     else if (death.sent_by)
@@ -284,7 +287,7 @@ void add_failed_allocation(const Death& death, const TargetSnapshot& target, std
                         human_size(*size)));
 }
 
-// GPU memory that other processes than the dead one held.
+// GPU memory that processes other than the dead process held.
 Bytes held_by_others(const Death& death) {
     Bytes sum;
     for (const GpuShortage::Holder& holder : death.gpu->holders)
@@ -310,11 +313,12 @@ void add_cuda_oom(const Death& death, std::vector<std::string>& advice) {
     }
     if (death.gpu && shortage.free && *shortage.free + held_by_others(death) >= shortage.size &&
         *shortage.free < shortage.size)
-        advice.push_back(fmt::format("Other processes held {} of the GPU: without them it would have fitted.",
-                                     human_size(held_by_others(death))));
+        advice.push_back(
+            fmt::format("Other processes held {} of the GPU: without them, this allocation would have succeeded.",
+                        human_size(held_by_others(death))));
     advice.emplace_back(
         "The GPU's memory had run out: a smaller batch, activation checkpointing, or "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where it is fragmented.");
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True if it is fragmented.");
 }
 
 void add_signal(const Death& death, std::vector<std::string>& advice) {

@@ -12,34 +12,34 @@
 namespace memscope {
 namespace {
 
-enum class Trade { runtime, scheduler, service_manager, oom_daemon };
+enum class KeeperKind { runtime, scheduler, service_manager, oom_daemon };
 
 struct Keeper {
     std::string_view comm;  // the kernel keeps at most 15 bytes
-    Trade trade;
-    std::string_view who;
+    KeeperKind kind;
+    std::string_view name;
 };
 
 constexpr Keeper kKeepers[] = {
-    {"runc", Trade::runtime, "the container runtime"},
-    {"crun", Trade::runtime, "the container runtime"},
-    {"youki", Trade::runtime, "the container runtime"},
-    {"conmon", Trade::runtime, "the container runtime"},
-    {"containerd", Trade::runtime, "the container runtime"},
-    {"containerd-shim", Trade::runtime, "the container runtime"},
-    {"dockerd", Trade::runtime, "Docker"},
-    {"kubelet", Trade::runtime, "the kubelet"},
-    {"slurmstepd", Trade::scheduler, "Slurm"},
-    {"slurmd", Trade::scheduler, "Slurm"},
-    {"pbs_mom", Trade::scheduler, "PBS"},
-    {"sge_shepherd", Trade::scheduler, "Grid Engine"},
-    {"condor_starter", Trade::scheduler, "HTCondor"},
-    {"systemd", Trade::service_manager, "systemd"},
-    {"systemd-oomd", Trade::oom_daemon, "systemd-oomd"},
-    {"earlyoom", Trade::oom_daemon, "earlyoom"},
-    {"nohang", Trade::oom_daemon, "nohang"},
-    {"oomd", Trade::oom_daemon, "oomd"},
-    {"bustd", Trade::oom_daemon, "bustd"},
+    {"runc", KeeperKind::runtime, "the container runtime"},
+    {"crun", KeeperKind::runtime, "the container runtime"},
+    {"youki", KeeperKind::runtime, "the container runtime"},
+    {"conmon", KeeperKind::runtime, "the container runtime"},
+    {"containerd", KeeperKind::runtime, "the container runtime"},
+    {"containerd-shim", KeeperKind::runtime, "the container runtime"},
+    {"dockerd", KeeperKind::runtime, "Docker"},
+    {"kubelet", KeeperKind::runtime, "the kubelet"},
+    {"slurmstepd", KeeperKind::scheduler, "Slurm"},
+    {"slurmd", KeeperKind::scheduler, "Slurm"},
+    {"pbs_mom", KeeperKind::scheduler, "PBS"},
+    {"sge_shepherd", KeeperKind::scheduler, "Grid Engine"},
+    {"condor_starter", KeeperKind::scheduler, "HTCondor"},
+    {"systemd", KeeperKind::service_manager, "systemd"},
+    {"systemd-oomd", KeeperKind::oom_daemon, "systemd-oomd"},
+    {"earlyoom", KeeperKind::oom_daemon, "earlyoom"},
+    {"nohang", KeeperKind::oom_daemon, "nohang"},
+    {"oomd", KeeperKind::oom_daemon, "oomd"},
+    {"bustd", KeeperKind::oom_daemon, "bustd"},
 };
 
 // runc calls itself "runc:[2:INIT]" while it starts a container.
@@ -50,25 +50,25 @@ const Keeper* find(std::string_view comm) {
 
 }  // namespace
 
-std::string keeper_of(std::string_view comm, std::string_view target) {
+std::string process_manager_of(std::string_view comm, std::string_view target) {
     const Keeper* keeper = find(comm);
     if (!keeper) return {};
-    if (keeper->trade == Trade::runtime) {
+    if (keeper->kind == KeeperKind::runtime) {
         if (target.find("kubepods") != std::string_view::npos) return "the kubelet";
         if (target.find("docker") != std::string_view::npos) return "Docker";
         if (target.find("libpod") != std::string_view::npos) return "Podman";
     }
-    return std::string(keeper->who);
+    return std::string(keeper->name);
 }
 
 bool kills_for_memory(std::string_view comm) {
     const Keeper* keeper = find(comm);
-    return keeper && keeper->trade == Trade::oom_daemon;
+    return keeper && keeper->kind == KeeperKind::oom_daemon;
 }
 
-bool keeps_from_inside(std::string_view comm) {
+bool is_manager_inside(std::string_view comm) {
     const Keeper* keeper = find(comm);
-    return keeper && keeper->trade == Trade::scheduler;
+    return keeper && keeper->kind == KeeperKind::scheduler;
 }
 
 std::string file_system_name(std::uint64_t magic) {
@@ -106,15 +106,15 @@ bool asks_to_end(int signal) {
 // (SIGSEGV).
 bool gives_up_with(int signal) { return signal == SIGABRT || signal == SIGSEGV; }
 
-bool is_from_itself(const SentSignal& sent, const LastWords& words) { return sent.sender.pid == words.id.pid; }
+bool is_from_itself(const SentSignal& sent, const DeathEvidence& words) { return sent.sender.pid == words.id.pid; }
 
 // True if a process caused the signal. A signal that the kernel sends because another process exits counts as sent by
 // that process.
-bool is_from_a_process(const SentSignal& sent, const LastWords& words) {
+bool is_from_a_process(const SentSignal& sent, const DeathEvidence& words) {
     return !sent.by_kernel || (sent.at_exit && !is_from_itself(sent, words));
 }
 
-bool is_oom_kill(const LastWords& words, const DeathScene& scene) {
+bool is_oom_kill(const DeathEvidence& words, const DeathScene& scene) {
     if (signal_of(words.exit_code) != SIGKILL) return false;
     const auto& kill = words.kill;
     if (!kill) return (words.oom && words.oom->chosen) || scene.logged;
@@ -127,7 +127,7 @@ bool is_oom_kill(const LastWords& words, const DeathScene& scene) {
     return scene.logged || (words.oom && words.oom->owner.id != kNoCgroup);
 }
 
-bool is_explained_by_failure_at(std::uint64_t failed_ns, const LastWords& words) {
+bool is_explained_by_failure_at(std::uint64_t failed_ns, const DeathEvidence& words) {
     if (words.time_ns < failed_ns || words.time_ns - failed_ns >= MS_FAILURE_EXPLAINS_NS) return false;
     const int signal = signal_of(words.exit_code);
     if (signal == 0) return status_of(words.exit_code) != 0;
@@ -137,12 +137,12 @@ bool is_explained_by_failure_at(std::uint64_t failed_ns, const LastWords& words)
 
 // Time of the failure if it explains the exit, else 0.
 template <class Failure>
-std::uint64_t explaining_time(const std::optional<Failure>& failure, const LastWords& words) {
+std::uint64_t explaining_time(const std::optional<Failure>& failure, const DeathEvidence& words) {
     return failure && is_explained_by_failure_at(failure->time_ns, words) ? failure->time_ns : 0;
 }
 
-// The later of the two failures, if both kinds of memory were short.
-std::optional<DeathCause> failed_cause_of(const LastWords& words) {
+// If an allocation of GPU memory and one of host memory failed, the later failure is the cause.
+std::optional<DeathCause> failed_cause_of(const DeathEvidence& words) {
     const bool of_gpu = words.gpu_failure && is_explained_by_failure_at(words.gpu_failure->time_ns, words);
     const std::uint64_t of_host_ns =
         std::max(explaining_time(words.failure, words), explaining_time(words.host_failure, words));
@@ -151,7 +151,7 @@ std::optional<DeathCause> failed_cause_of(const LastWords& words) {
     return of_host ? std::optional(DeathCause::alloc_failed) : std::nullopt;
 }
 
-std::optional<DeathCause> cause_of(const LastWords& words, const DeathScene& scene) {
+std::optional<DeathCause> cause_of(const DeathEvidence& words, const DeathScene& scene) {
     if (is_oom_kill(words, scene)) return DeathCause::oom_kill;
     const int signal = signal_of(words.exit_code);
     if (signal == SIGKILL) return DeathCause::sigkill;
@@ -164,25 +164,25 @@ std::optional<DeathCause> cause_of(const LastWords& words, const DeathScene& sce
     return DeathCause::signal;
 }
 
-DeathSender sender_of(const LastWords& words, const DeathScene& scene) {
+DeathSender sender_of(const DeathEvidence& words, const DeathScene& scene) {
     const SentSignal* sent = deadly_signal(words);
     if (!sent) return DeathSender::none;
     if (!is_from_a_process(*sent, words)) return DeathSender::kernel;
     if (is_from_itself(*sent, words))
         return signal_of(words.exit_code) == SIGKILL ? DeathSender::tree : DeathSender::none;
     if (scene.root_ending_ns && *scene.root_ending_ns <= sent->time_ns) return DeathSender::tree;
-    if (scene.sender_in_tree && !keeps_from_inside(sent->sender.comm)) return DeathSender::tree;
+    if (scene.sender_in_tree && !is_manager_inside(sent->sender.comm)) return DeathSender::tree;
     return DeathSender::outside;
 }
 
 // Prefers the kernel log. Without it, infers the constraint from which limit was exhausted.
-OomConstraint constraint_of(const LastWords& words, const DeathScene& scene) {
+OomConstraint constraint_of(const DeathEvidence& words, const DeathScene& scene) {
     if (scene.logged && scene.logged->constraint != OomConstraint::unknown) return scene.logged->constraint;
     if (words.oom && words.oom->owner.id != kNoCgroup) return OomConstraint::cgroup;
     return scene.host_short ? OomConstraint::host : OomConstraint::unknown;
 }
 
-OomKill oom_kill_of(const LastWords& words, const DeathScene& scene) {
+OomKill oom_kill_of(const DeathEvidence& words, const DeathScene& scene) {
     OomKill oom{.constraint = constraint_of(words, scene), .marked = !(words.kill && words.kill->with_victim)};
     if (scene.logged) {
         oom.limit_owner = scene.logged->limit_owner;
@@ -201,9 +201,9 @@ OomKill oom_kill_of(const LastWords& words, const DeathScene& scene) {
     return oom;
 }
 
-// PyTorch reports a failure after the system call has failed, if there was one: a size that is too large for the
-// address space fails without a system call.
-FailedAllocation allocation_of(const LastWords& words) {
+// PyTorch reports a failed allocation after the system call has failed. A size that is too large for the address space
+// fails without a system call.
+FailedAllocation allocation_of(const DeathEvidence& words) {
     FailedAllocation failed;
     if (const std::uint64_t at = explaining_time(words.host_failure, words)) {
         failed.tensor = words.host_failure->size;
@@ -219,7 +219,7 @@ FailedAllocation allocation_of(const LastWords& words) {
     return failed;
 }
 
-GpuShortage shortage_of(const LastWords& words) {
+GpuShortage shortage_of(const DeathEvidence& words) {
     const GpuFailure& failure = *words.gpu_failure;
     GpuShortage shortage{.size = failure.size,
                          .of_host = failure.of_host,
@@ -229,23 +229,23 @@ GpuShortage shortage_of(const LastWords& words) {
     return shortage;
 }
 
-void describe_sender(Death& death, const LastWords& words, const DeathScene& scene) {
+void describe_sender(Death& death, const DeathEvidence& words, const DeathScene& scene) {
     death.sender = sender_of(words, scene);
     const SentSignal* sent = deadly_signal(words);
     if (!sent || !is_from_a_process(*sent, words) || death.sender == DeathSender::none) return;
     death.sent_by = sent->sender;
-    if (death.sender == DeathSender::outside) death.sent_for = keeper_of(sent->sender.comm, scene.target);
+    if (death.sender == DeathSender::outside) death.sent_for = process_manager_of(sent->sender.comm, scene.target);
 }
 
 }  // namespace
 
-const SentSignal* deadly_signal(const LastWords& words) {
+const SentSignal* deadly_signal(const DeathEvidence& words) {
     const int signal = signal_of(words.exit_code);
     const auto& sent = signal == SIGKILL ? words.kill : words.other;
     return sent && sent->number == signal ? &*sent : nullptr;
 }
 
-std::optional<Death> decide_death(const LastWords& words, const DeathScene& scene) {
+std::optional<Death> decide_death(const DeathEvidence& words, const DeathScene& scene) {
     const auto cause = cause_of(words, scene);
     if (!cause) return std::nullopt;
     Death death{.id = words.id, .parent = words.parent, .comm = words.comm, .cause = *cause};

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "model/deaths/death.h"
-#include "model/deaths/last_words.h"
+#include "model/deaths/death_evidence.h"
 
 namespace memscope {
 
@@ -13,34 +13,34 @@ namespace memscope {
 // the name of its process; empty if it is none. A container runtime acts for the program that created the cgroup, which
 // shows in the target's name. A process can choose any name, so the result is used only in messages, never in
 // decisions.
-std::string keeper_of(std::string_view comm, std::string_view target);
+std::string process_manager_of(std::string_view comm, std::string_view target);
 
 // True for a daemon that kills before the kernel's OOM killer has to. Some send SIGTERM first.
 bool kills_for_memory(std::string_view comm);
 
 // True for a process manager that runs inside the job's cgroup without being part of the job.
-bool keeps_from_inside(std::string_view comm);
+bool is_manager_inside(std::string_view comm);
 
 // The name of a file system from its magic number in <linux/magic.h>; the number in hexadecimal if it is not known.
 std::string file_system_name(std::uint64_t magic);
 
-// What is known besides the process's own last words, as seen from one target.
+// Facts about a death that DeathEvidence does not have, as seen from one target.
 struct DeathScene {
     std::string_view target{};    // its name, which shows the owner of the cgroup
     bool sender_in_tree = false;  // the sender of the fatal signal belongs to the target
-    // When the root of its process tree began to exit, on the boot clock. None: it still runs, or is the process that
-    // died.
+    // When the root of its process tree began to exit, on the boot clock. None: the root still runs, or the root is the
+    // process that died.
     std::optional<std::uint64_t> root_ending_ns{};
-    const LoggedOomKill* logged = nullptr;  // set if the kernel log has a line about it
+    const LoggedOomKill* logged = nullptr;  // set if the kernel log has a line about this OOM kill
     bool host_short = false;                // the machine itself has almost no memory left
     std::optional<AddressSpace> memory{};   // of the process, when it was last read
 };
 
 // Decides why the process ended; none if it just exited. The caller fills in times, roles, paths of cgroups and mounts,
 // and the explanation.
-std::optional<Death> decide_death(const LastWords& words, const DeathScene& scene);
+std::optional<Death> decide_death(const DeathEvidence& words, const DeathScene& scene);
 
-// The fatal signal as it was sent, if the sending was seen.
-const SentSignal* deadly_signal(const LastWords& words);
+// The fatal signal with its sender. Null if memscope did not see the signal being sent.
+const SentSignal* deadly_signal(const DeathEvidence& words);
 
 }  // namespace memscope

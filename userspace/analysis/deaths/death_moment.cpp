@@ -9,10 +9,11 @@ namespace memscope {
 namespace {
 
 constexpr double kSoonAfter = 2;     // seconds
-constexpr double kStillWhole = 0.9;  // share of the memory that it held when it was chosen as the victim
+constexpr double kStillWhole = 0.9;  // share of the memory that the dead process held (Death::rss_anon)
 
-// A lack of memory explains the other deaths, because the remaining processes exit soon after.
-int weight(DeathCause cause) {
+// Order of the causes; 0 is the most decisive. A lack of memory explains the other deaths, because the remaining
+// processes exit soon after it.
+int rank_of(DeathCause cause) {
     switch (cause) {
         case DeathCause::oom_kill:
             return 0;
@@ -28,12 +29,12 @@ int weight(DeathCause cause) {
     return 4;
 }
 
-// Of several OOM victims the largest is the one that the kernel chose; small ones only exit sooner.
+// Of several OOM victims, the kernel chose the largest. Smaller victims only exit sooner.
 bool more_decisive(const Death& a, const Death& b) {
     const auto order = [](const Death& death) {
         const bool killed_along = death.oom && !death.oom->marked;
         const double size = death.oom && death.rss_anon ? static_cast<double>(death.rss_anon->n) : 0;
-        return std::tuple(!death.news, weight(death.cause), killed_along, -size, death.time, death.id);
+        return std::tuple(!death.news, rank_of(death.cause), killed_along, -size, death.time, death.id);
     };
     return order(a) < order(b);
 }
@@ -73,7 +74,7 @@ std::vector<DeathMoment> death_moments(const Snapshot& now) {
 
 bool belongs_to(const DeathMoment& later, const Death& decisive) {
     const Death& next = later.deaths.front();
-    return next.time - decisive.time <= kSoonAfter && (!next.news || weight(next.cause) >= weight(decisive.cause));
+    return next.time - decisive.time <= kSoonAfter && (!next.news || rank_of(next.cause) >= rank_of(decisive.cause));
 }
 
 const Snapshot* last_alive(const std::deque<SnapshotPtr>& recent, const std::string& target, const Death& death) {

@@ -11,19 +11,19 @@ Verdict word_of(const TargetSnapshot* target) {
     return verdict ? verdict->judgement.verdict : Verdict::insufficient;
 }
 
-bool stands(const TargetSnapshot& target, PrecursorKind kind) {
+bool is_active(const TargetSnapshot& target, PrecursorKind kind) {
     return std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
 }
 
 void add_precursors(const TargetSnapshot* before, const TargetSnapshot& now, double time,
                     std::vector<PastEvent>& events) {
     for (const Precursor& precursor : now.precursors)
-        if (!before || !stands(*before, precursor.kind))
+        if (!before || !is_active(*before, precursor.kind))
             events.push_back(
                 {precursor.since, "precursor", fmt::format("{}: {}", name_of(precursor.kind), precursor.reason)});
     if (!before) return;
     for (const Precursor& precursor : before->precursors)
-        if (!stands(now, precursor.kind))
+        if (!is_active(now, precursor.kind))
             events.push_back({time, "precursor", fmt::format("{} is over", name_of(precursor.kind))});
 }
 

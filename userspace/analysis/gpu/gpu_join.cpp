@@ -17,9 +17,9 @@ bool is_held_by(const GpuDevice& device, pid_t pid) {
 
 }  // namespace
 
-GpuId device_of(const std::optional<GpuUuid>& told, pid_t pid, const std::vector<GpuDevice>& devices) {
-    if (told) {
-        const GpuId id = gpu_id(*told);
+GpuId device_of(const std::optional<GpuUuid>& uuid, pid_t pid, const std::vector<GpuDevice>& devices) {
+    if (uuid) {
+        const GpuId id = gpu_id(*uuid);
         // The driver reports the UUID of a MIG device in the same form.
         const GpuId part = "MIG" + id.substr(id.find('-'));
         return !is_there(devices, id) && is_there(devices, part) ? part : id;

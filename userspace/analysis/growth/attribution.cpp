@@ -130,7 +130,7 @@ std::vector<OwnLine> own_lines(std::vector<GrowthSite> sites) {
     };
     std::vector<Entry> in_order;
     in_order.reserve(sites.size());
-    for (GrowthSite& site : sites) in_order.push_back({telling_frame(site.python), &site});
+    for (GrowthSite& site : sites) in_order.push_back({own_frame(site.python), &site});
     // The largest stack of a line comes first: its frames are kept.
     std::stable_sort(in_order.begin(), in_order.end(), [](const Entry& a, const Entry& b) {
         if (!a.own || !b.own) return a.own && !b.own;
@@ -140,7 +140,7 @@ std::vector<OwnLine> own_lines(std::vector<GrowthSite> sites) {
     });
     std::vector<OwnLine> lines;
     for (const Entry& each : in_order) {
-        const PythonFrame* last = lines.empty() ? nullptr : telling_frame(lines.back().site.python);
+        const PythonFrame* last = lines.empty() ? nullptr : own_frame(lines.back().site.python);
         if (last && each.own && lines.back().site.role == each.site->role && *last == *each.own) {
             add(lines.back().site, *each.site);
             ++lines.back().stacks;
@@ -155,7 +155,7 @@ std::vector<OwnLine> own_lines(std::vector<GrowthSite> sites) {
     return lines;
 }
 
-const PythonFrame* telling_frame(const std::vector<PythonFrame>& frames) {
+const PythonFrame* own_frame(const std::vector<PythonFrame>& frames) {
     const auto own = std::ranges::find_if_not(frames, is_library);
     if (own != frames.end()) return &*own;
     return frames.empty() ? nullptr : &frames.front();

@@ -20,8 +20,8 @@ struct OwnLine {
     GrowthSite site{};       // bytes and pids of all these stacks; the frames of the largest one
     std::size_t stacks = 1;  // number of these stacks
 };
-// Largest first; lines without growth are left out. Stacks without Python frames are not merged, because no line of the
-// user is known that they have in common.
+// Largest first; lines without growth are left out. Stacks without Python frames are not merged, because it is not
+// known that they have a line of the user in common.
 std::vector<OwnLine> own_lines(std::vector<GrowthSite> sites);
 
 // Saturating addition, because growth in report files is untrusted input and could overflow.
@@ -29,6 +29,6 @@ std::int64_t add_bytes(std::int64_t a, std::int64_t b);
 
 // The most useful frame for the user: the innermost one of the user's own code, so that a line of that code is named
 // and not a line of the library that it calls. The innermost of all if all are in libraries; null if there is none.
-const PythonFrame* telling_frame(const std::vector<PythonFrame>& frames);
+const PythonFrame* own_frame(const std::vector<PythonFrame>& frames);
 
 }  // namespace memscope

@@ -16,7 +16,7 @@ HookBudget::Advice HookBudget::consider(Seconds now, Seconds hook, const std::fu
         if (now < off_until_) return Advice::stay;
         off_until_ = Seconds{0};
         window_began_ = Seconds{-1};
-        return Advice::put_back;
+        return Advice::attach;
     }
     if (window_began_ < Seconds{0}) {
         window_began_ = now;
@@ -25,11 +25,12 @@ HookBudget::Advice HookBudget::consider(Seconds now, Seconds hook, const std::fu
     }
     const Seconds cost = hook - hook_then_;
     const Seconds elapsed = now - window_began_;
-    // Before the end of the window, the processes may use as much CPU time in the rest of it as they have used so far.
     if (elapsed < window_ && cost < kNegligible * window_) return Advice::stay;
     const Seconds used_now = watched();
     // The CPU time of a process disappears when it exits, so the sum may fall.
     const Seconds used = std::max(used_now - watched_then_, Seconds{0});
+    // Before the end of the window, `used` is extrapolated to the whole window: the cost is compared with the share of
+    // `used * window_ / elapsed`.
     if (elapsed < window_ && (elapsed < kShortest * window_ || cost * (elapsed / window_) <= share_ * used))
         return Advice::stay;
     window_began_ = now;
@@ -41,7 +42,7 @@ HookBudget::Advice HookBudget::consider(Seconds now, Seconds hook, const std::fu
     }
     off_until_ = now + next_pause_;
     next_pause_ = std::min(next_pause_ * 2, kLongestPause * window_);
-    return Advice::take_off;
+    return Advice::detach;
 }
 
 }  // namespace memscope

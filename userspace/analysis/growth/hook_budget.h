@@ -9,7 +9,7 @@ namespace memscope {
 // A hook that costs more than its share is detached for a while, longer each time.
 class HookBudget {
   public:
-    enum class Advice { stay, take_off, put_back };
+    enum class Advice { stay, detach, attach };
 
     // `window`: the time over which the cost is summed up. It is long because growth comes in bursts: a start, a
     // validation.

@@ -36,7 +36,7 @@ void LineHistory::add(Sum& sum, double grown, double repeated, double given_back
     ++sum.intervals;
 }
 
-void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
+void LineHistory::update(Seconds now, std::span<const LineGrowth> lines) {
     last_ = now;
     struct Change {
         double grown = 0;
@@ -72,7 +72,7 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
         }
         if (change > 0 || kept_change != 0) grew.push_back({&kept, positive(change), kept_change});
     }
-    // A line that has freed everything is in the list no more. A list that was cut does not tell.
+    // A line that has freed everything is missing from the list. If the list was cut, a missing line proves nothing.
     const bool is_cut = lines.size() > kMostLines;
     for (const auto& [key, line] : lines_) {
         if (run_began_ || is_cut || seen.contains(key)) continue;
@@ -121,7 +121,7 @@ std::optional<GrowingLines> LineHistory::growing(const std::optional<RoleKey>& r
                         .keeps = keeps};
 }
 
-void EarlyLines::look_at(Seconds now, std::span<const LineGrowth> lines) {
+void EarlyLines::update(Seconds now, std::span<const LineGrowth> lines) {
     last_ = now;
     text_.clear();
     const LineGrowth* most = nullptr;

@@ -18,8 +18,9 @@ class LineHistory {
     explicit LineHistory(Seconds every) : every_(every) {}
 
     bool is_due(Seconds now) const { return now - last_ >= every_; }
-    void look_at(Seconds now, std::span<const LineGrowth> lines);
-    // The next lines are those of another run of the job, whose lines may have less growth than before.
+    void update(Seconds now, std::span<const LineGrowth> lines);
+    // Call this when the job has begun another run. The next lines are those of that run, so a line may have less
+    // growth than before.
     void run_began() { run_began_ = true; }
 
     void forget(const RoleKey& role) { roles_.erase(role); }
@@ -37,15 +38,15 @@ class LineHistory {
     };
     struct Line {
         std::int64_t bytes = 0;  // at the last interval
-        std::int64_t kept = 0;   // the same for the memory that the line keeps
+        std::int64_t kept = 0;   // bytes that the line kept at the last interval
         double recent = 0;       // recent growth; older growth counts less and less
         double recently_kept = 0;
         int times = 0;  // intervals in which it grew
     };
-    // The same for the lines of one role together, and of all roles.
+    // Sums over the lines of one role, or over the lines of all roles.
     struct Sum {
         double recent = 0;
-        double repeated = 0;  // the part of it that grew at lines which had grown before
+        double repeated = 0;  // the part of `recent` at lines that had grown before
         double given_back = 0;
         int intervals = 0;  // intervals with growth
     };
@@ -61,13 +62,13 @@ class LineHistory {
 };
 
 // Names the line that keeps most of what grew since watching began, in the minutes before LineHistory has seen enough.
-// Does not tell whether the growth goes on.
+// It does not say whether the growth goes on.
 class EarlyLines {
   public:
     explicit EarlyLines(Seconds every) : every_(every) {}
 
     bool is_due(Seconds now) const { return !ended_ && now - last_ >= every_; }
-    void look_at(Seconds now, std::span<const LineGrowth> lines);
+    void update(Seconds now, std::span<const LineGrowth> lines);
     void end() { ended_ = true; }  // the lines are known better by now
     bool is_ended() const { return ended_; }
 

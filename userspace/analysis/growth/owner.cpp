@@ -29,7 +29,7 @@ std::int64_t net_growth(const GrowthPlane& plane) {
     return std::max<std::int64_t>(sum, 0);
 }
 
-// What processes have freed of the memory that they had when watching began.
+// Bytes that processes have freed of the memory that they had when watching began.
 std::int64_t freed_from_before(const GrowthPlane& plane) {
     std::int64_t sum = 0;
     for (const UnattributedGrowth& part : plane.unattributed)
@@ -41,7 +41,8 @@ std::int64_t signed_bytes(Bytes bytes) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes.n, INT64_MAX));
 }
 
-// What the processes of a line hold now, an upper limit of what it can keep. None if one of them is gone.
+// Bytes that the processes of a line hold now: an upper limit of the bytes that the line can keep. None if one of the
+// processes is gone.
 std::optional<std::int64_t> held_by(const std::vector<pid_t>& pids, const TargetSnapshot& target) {
     std::int64_t sum = 0;
     for (const pid_t pid : pids) {
@@ -161,7 +162,7 @@ bool may_be_arenas(const GrowthSite& site) {
 }  // namespace
 
 std::string place_of_line(const GrowthSite& site) {
-    if (const PythonFrame* own = telling_frame(site.python)) {
+    if (const PythonFrame* own = own_frame(site.python)) {
         const std::string place = file_of(own->file) + (own->line > 0 ? fmt::format(":{}", own->line) : std::string());
         return fmt::format("{} ({})", own->function.empty() ? "?" : own->function, place);
     }
@@ -200,7 +201,7 @@ Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double no
                                    .place = std::move(place),
                                    .bytes = most->line.site.bytes,
                                    .share = std::min(share, 1.0)};
-        if (const PythonFrame* own = telling_frame(most->line.site.python)) result.frame = *own;
+        if (const PythonFrame* own = own_frame(most->line.site.python)) result.frame = *own;
         return result;
     }
     if (growth.resident_method == ResidentMethod::none) {
@@ -240,7 +241,7 @@ Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double no
                                .place = std::move(place),
                                .bytes = first.bytes,
                                .share = std::min(part, 1.0)};
-    if (const PythonFrame* own = telling_frame(first.python)) result.frame = *own;
+    if (const PythonFrame* own = own_frame(first.python)) result.frame = *own;
     return result;
 }
 

@@ -8,7 +8,7 @@ namespace {
 constexpr Bytes kLeastProcess{std::uint64_t{32} << 20};
 constexpr double kLeastShare = 0.05;  // of the largest process
 constexpr std::size_t kMostWaiting = 256;
-// A reading after the warm-up is useless when it comes much later.
+// A census for the end of the warm-up is useless if it is taken much later.
 constexpr Seconds kKeepReading = std::chrono::minutes(10);
 constexpr Seconds kSpentStep = std::chrono::minutes(1);
 constexpr Seconds kLeastCost{0.01};
@@ -18,8 +18,8 @@ constexpr double kLearnFrom = 64;  // MiB; smaller processes say nothing about t
 constexpr double kForget = 0.5;    // decay, so that one slow process does not delay all others for ever
 constexpr double kUsual = 0.2 / (std::uint64_t{1} << 30);         // seconds per byte
 constexpr double kUsualObjects = 1.0 / (std::uint64_t{1} << 30);  // seconds per byte, with Python objects
-// The shortest time between two censuses of a process, as a share of the usual one, if its leak was just found or if
-// somebody just began to watch it.
+// The shortest time between two censuses of a process, as a share of the usual time, if its leak was just found or if
+// watching has just begun.
 constexpr double kSoon = 0.1;
 
 }  // namespace
@@ -51,7 +51,7 @@ std::vector<CensusWish> largest_processes(std::span<const Process> processes) {
     return wishes;
 }
 
-CensusTrigger::Reason CensusTrigger::look_at(Seconds now, const TargetSnapshot& target) {
+CensusTrigger::Reason CensusTrigger::update(Seconds now, const TargetSnapshot& target) {
     bool warmup_ended = false;
     bool urgent = false;
     bool found = false;
@@ -116,7 +116,8 @@ Seconds CensusSchedule::Ledger::sum(Seconds now) {
 }
 
 void CensusSchedule::Ledger::add(Seconds now, Seconds cpu) {
-    // The time of the end of a step, so that the sum covers at least a whole window.
+    // The costs of one minute are added up and dated at the end of that minute, so that the sum covers at least a whole
+    // window.
     if (!spent.empty() && now - spent.back().at < Seconds{})
         spent.back().cpu += cpu;
     else

@@ -18,10 +18,10 @@ namespace memscope {
 struct CensusWish {
     ProcessId process{};
     Bytes anon{};          // its size, for an estimate of the cost
-    bool urgent = false;   // false: a reading after the warm-up, to compare later ones with
+    bool urgent = false;   // false: a census after the warm-up, to compare later ones with
     bool objects = false;  // also a census of its Python objects
-    bool soon = false;     // the last census may be recent
-    bool always = false;   // its leak was just found: as `soon`, and the budget does not count
+    bool soon = false;     // a short time since the last census is enough
+    bool always = false;   // a leak was just found: like `soon`, and the budget is ignored
 };
 
 // The processes of a target to take a census of: of each role and rank the process with most own anonymous memory, at
@@ -35,11 +35,12 @@ std::size_t count_large(std::span<const Process> processes, const std::optional<
 // role or of a GPU becomes `leaking`, and again from time to time while it leaks, and when a precursor becomes active.
 class CensusTrigger {
   public:
-    // A leak goes on for hours, and a census says nothing about memory that grew after it.
+    // `while_leaking`: time between two censuses during a leak. There are several, because a leak goes on for hours and
+    // a census says nothing about memory that grew after it.
     explicit CensusTrigger(Seconds while_leaking) : while_leaking_(while_leaking) {}
 
     enum class Reason { none, warmup_ended, urgent, leak_found };
-    Reason look_at(Seconds now, const TargetSnapshot& target);
+    Reason update(Seconds now, const TargetSnapshot& target);
 
   private:
     Seconds while_leaking_;
@@ -50,10 +51,10 @@ class CensusTrigger {
     Seconds last_urgent_{};
 };
 
-// Bounds the cost of censuses that memscope takes by itself: at most one of a process in five minutes. Averaged over an
-// hour, censuses with Python objects take no more than 1 % of a core, and censuses without objects 0.1 %. A census that
-// is too early or too expensive waits. If only its objects are too expensive, it is taken without them. The first
-// census of a leak is always taken.
+// Bounds the cost of censuses that memscope takes by itself: at most one of a process in five minutes (`again`), or in
+// a tenth of that time if CensusWish says `soon` or `always`. Averaged over an hour, censuses with Python objects take
+// no more than 1 % of a core, and censuses without objects 0.1 %. A census that is too early or too expensive waits. If
+// only its objects are too expensive, it is taken without them. The first census of a leak is always taken.
 class CensusSchedule {
   public:
     static constexpr Seconds kAgain = std::chrono::minutes(5);
@@ -63,7 +64,8 @@ class CensusSchedule {
 
     explicit CensusSchedule(Seconds again = kAgain);
 
-    // A process that is wanted already keeps its place, and becomes urgent if one of the two wishes is.
+    // If a census of the process is wanted already, it keeps its place in the queue. It becomes urgent if one of the
+    // two wishes is urgent.
     void want(Seconds now, const CensusWish& wish);
     // The next census, urgent ones first. None: none is wanted, or none may be taken yet. `now`: any monotonic clock.
     std::optional<CensusWish> next(Seconds now);

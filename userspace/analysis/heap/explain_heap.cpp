@@ -93,7 +93,7 @@ std::string explain_heap(const HeapCensus& census) {
     if (text.empty())
         add(fmt::format("{} of anonymous memory, of which {} are live blocks and {} are free inside allocators.",
                         human_size(all), human_size(live), human_size(malloc_free + python_free)));
-    if (census.swap.n > 0) add(fmt::format("{} more are swapped out and in no part here.", human_size(census.swap)));
+    if (census.swap.n > 0) add(fmt::format("{} more are swapped out and not included here.", human_size(census.swap)));
     return text;
 }
 

@@ -20,7 +20,7 @@ bool is_complete_enough(const HeapCensus& census) {
     return std::abs(static_cast<double>(sum.n) - anon) <= kPartsOfAnon * anon;
 }
 
-void FreeGrowth::look_at(Seconds to_boot, const std::vector<ProcessHeap>& heap) {
+void FreeGrowth::update(Seconds to_boot, const std::vector<ProcessHeap>& heap) {
     std::map<ProcessId, Past> kept;
     for (const ProcessHeap& each : heap) {
         const HeapCensus& census = each.census;
@@ -29,11 +29,11 @@ void FreeGrowth::look_at(Seconds to_boot, const std::vector<ProcessHeap>& heap) 
         past.role = each.role;
         past.complete = is_complete_enough(census);
         const Seconds at = Seconds{census.time} + to_boot;
-        // The wall clock may be set, so the time of one and the same census moves a little.
+        // The wall clock may be adjusted, so the time of a census that is already known can move a little.
         constexpr Seconds kSame{1};
         const bool is_new = past.readings.empty() || at > past.readings.back().at + kSame;
         if (is_new && past.complete) {
-            // Every second one is left out, but not the first.
+            // Drops every second reading, but never the first.
             if (past.readings.size() == kMostReadings) {
                 std::size_t i = 0;
                 std::erase_if(past.readings, [&](const Reading&) { return i++ % 2 == 1; });
@@ -47,7 +47,7 @@ void FreeGrowth::look_at(Seconds to_boot, const std::vector<ProcessHeap>& heap) 
 
 Bytes FreeGrowth::risen(const Rise& rise, Bytes Reading::* part) const {
     Bytes now;         // in all processes
-    Bytes then_known;  // of that, in processes with an earlier census
+    Bytes then_known;  // part of `now`: in processes with an earlier census
     Bytes before;      // in these processes, by that census
     for (const auto& [id, past] : processes_) {
         if (rise.role && past.role != *rise.role) continue;
@@ -55,8 +55,8 @@ Bytes FreeGrowth::risen(const Rise& rise, Bytes Reading::* part) const {
         const Reading& latest = past.readings.back();
         if (rise.now - latest.at > kFreshCensus) continue;
         now += latest.*part;
-        // The last census before the rise began, or the first one after that. Free memory that was there by then does
-        // not count.
+        // The last census before the rise began, or the first one after that. Memory that was free by then does not
+        // count.
         auto first = std::ranges::upper_bound(past.readings, rise.since, {}, &Reading::at);
         if (first != past.readings.begin()) --first;
         if (first->at >= latest.at) continue;

@@ -8,7 +8,7 @@
 
 namespace memscope {
 
-// How old a census may be that explains memory as it is now.
+// The maximum age of a census that may explain the present memory.
 constexpr Seconds kFreshCensus = std::chrono::minutes(30);
 
 // True if the parts of the census add up to the memory of the process, so that a part can be compared with it.
@@ -18,9 +18,9 @@ bool is_complete_enough(const HeapCensus& census);
 // whether growth is such memory. Keeps a bounded number of sizes of each process.
 class FreeGrowth {
   public:
-    // Once a tick. `to_boot`: what to add to seconds since 1970 to get the clock of the other arguments. Processes that
-    // have no census any more are forgotten.
-    void look_at(Seconds to_boot, const std::vector<ProcessHeap>& heap);
+    // Call this once per tick. `to_boot` is added to seconds since 1970 to get the clock of Rise. Processes that have
+    // no census any more are forgotten.
+    void update(Seconds to_boot, const std::vector<ProcessHeap>& heap);
 
     // The rise of a target, or of the processes of a role.
     struct Rise {
@@ -43,7 +43,7 @@ class FreeGrowth {
     };
     struct Past {
         RoleKey role{};
-        bool complete = true;  // the latest census
+        bool complete = true;  // the latest census is complete enough
         std::vector<Reading> readings{};
     };
     Bytes risen(const Rise& rise, Bytes Reading::* part) const;

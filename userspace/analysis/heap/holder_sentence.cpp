@@ -18,7 +18,7 @@ constexpr std::size_t kMostNamed = 3;
 constexpr double kHalf = 0.5;
 constexpr double kLarge = 0.1;  // share of the growth
 
-// One word for a type whose plural is not its name with an s.
+// Nouns for the items of common types. Items of other types are called "NAME object" or "NAME objects".
 struct Plural {
     std::string_view type;
     std::string_view one;
@@ -61,7 +61,7 @@ std::string others_text(const HeldObjects& held) {
     return text;
 }
 
-// "; 92 % of the growth". Empty if the process grew too little for a share.
+// "92 % of the growth", "92 % of the growth of tensors on GPUs".
 std::string share_text(double share, HolderMemory memory) {
     return fmt::format("{:.0f} % of the growth{}", 100 * std::min(share, 1.0),
                        memory == HolderMemory::device ? " of tensors on GPUs" : "");
@@ -95,13 +95,22 @@ std::vector<const HolderChange*> named_holders(const HeldObjects& held, HolderMe
     return named;
 }
 
-// A large container of which it is not known whether it grew. Empty if there is none.
+// Names a large container if it is not known whether the container grew. Empty if there is none. A container that has
+// more items but holds less may have grown, too, because a running process changes while it is read.
 std::string unknown_text(const HeldObjects& held, std::int64_t grown) {
-    for (const HolderChange& each : held.holders)
-        if (is_unknown(each) && share_of(static_cast<std::int64_t>(each.holder.retained.n), grown) >= kLarge)
+    for (const HolderChange& each : held.holders) {
+        if (share_of(static_cast<std::int64_t>(each.holder.retained.n), grown) < kLarge) continue;
+        if (is_unknown(each))
             return fmt::format(
-                "`{}` ({}) holds {}, and whether it has grown is not known: the earlier census is not complete.",
-                printable(each.holder.path), printable(each.holder.type), human_size(each.holder.retained));
+                "{} holds {}, and whether it has grown is not known: the earlier census is not complete.",
+                name_text(each.holder), human_size(each.holder.retained));
+        if (each.length_change.value_or(0) > 0 && each.retained_change.value_or(0) < 0)
+            return fmt::format(
+                "{} has {} more, and how much of the growth they hold is not known: the process changed while it was "
+                "read, or other containers hold some of them, too.",
+                name_text(each.holder),
+                items_text(static_cast<std::uint64_t>(*each.length_change), each.holder.element));
+    }
     return {};
 }
 

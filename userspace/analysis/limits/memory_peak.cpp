@@ -13,11 +13,11 @@ bool has_cache(const MemoryState& memory) {
 
 }  // namespace
 
-void PeakWatch::look_at(const MemoryState& memory) {
+void PeakWatch::update(const MemoryState& memory) {
     const bool cached = has_cache(memory);
     if (memory.peak && before_ && *memory.peak > *before_) {
-        // The mark rose between two ticks. Page cache that existed at either of them may be part of it, and stays part
-        // of it when the cache is dropped later.
+        // The mark rose between two ticks. Page cache that existed at either tick may be part of the mark, and stays
+        // part of the mark when the cache is dropped later.
         reached_.reset();
         if (!cached && !cached_before_) reached_ = memory.peak;
     }

@@ -9,8 +9,8 @@ namespace memscope {
 class PeakWatch {
   public:
     // Call this once per tick.
-    void look_at(const MemoryState& memory);
-    // The high-water mark, if it rose while it was watched and page cache was not part of any such rise.
+    void update(const MemoryState& memory);
+    // The high-water mark, if it rose while it was watched and page cache cannot be part of its last rise.
     std::optional<Bytes> reached() const { return reached_; }
 
   private:

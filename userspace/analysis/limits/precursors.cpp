@@ -55,7 +55,7 @@ std::optional<CounterRise> rise_of(const CounterWindow& window, Seconds length) 
 
 bool is_of_host(const std::optional<EffectiveLimit>& limit) { return limit && limit->owner == "host"; }
 
-// `kind` has a reason at this moment.
+// Call this only if `kind` has a reason at this tick, because alarming() is null otherwise.
 bool concerns_host(PrecursorKind kind, const PrecursorSettings& settings, const PrecursorInputs& inputs) {
     switch (kind) {
         case PrecursorKind::eta:
@@ -75,7 +75,7 @@ Reason with_free_memory(Reason reason, const PrecursorInputs& inputs) {
     return reason;
 }
 
-// The others are about /dev/shm and the host, which do not change when processes exit.
+// False for the precursors about /dev/shm and the host, because their conditions do not end with the processes.
 bool is_about_processes(PrecursorKind kind) {
     return kind != PrecursorKind::shm_full && kind != PrecursorKind::host_low;
 }
@@ -95,13 +95,13 @@ std::vector<Precursor> Precursors::consider(Seconds now, const PrecursorInputs& 
     for (std::size_t i = 0; i < kKinds; ++i) {
         const PrecursorKind kind = kPrecursorKinds[i];
         State& state = states_[i];
-        // It was about processes that have exited.
+        // The condition was about processes that have exited, so it has to begin again.
         if (just_ended && is_about_processes(kind)) state.reasoned_since.reset();
         auto reason = reason_for(kind, inputs);
         if (reason) state.of_host = concerns_host(kind, settings_, inputs);
-        const bool of_the_dead = inputs.job_ended && state.standing_since && is_about_processes(kind) &&
-                                 *state.standing_since <= *inputs.job_ended;
-        settle(state, now, std::move(reason), needed(kind), of_the_dead ? Seconds{} : settings_.clear_after);
+        const bool of_exited_job = inputs.job_ended && state.standing_since && is_about_processes(kind) &&
+                                   *state.standing_since <= *inputs.job_ended;
+        settle(state, now, std::move(reason), needed(kind), of_exited_job ? Seconds{} : settings_.clear_after);
         if (state.standing_since)
             standing.push_back({kind, state.standing_since->count(), state.reason, state.of_host});
     }
@@ -175,8 +175,8 @@ std::string percent(double share) {
     return value < 10 ? fmt::format("{:.1f} %", value) : fmt::format("{:.0f} %", std::floor(value));
 }
 
-// Growth that consists of freed memory, or comes with a text about it, is not called a leak: that text says that it is
-// none.
+// False if most of the growth is memory that an allocator keeps free, or if the reason has a text about such memory,
+// because that text says that the growth is not a leak.
 bool is_called_leak(const PrecursorInputs& inputs) { return !inputs.allocator_grows && inputs.free_memory.empty(); }
 
 std::string_view plain_word(const PrecursorInputs& inputs) {
@@ -201,7 +201,8 @@ std::string left_text(const Forecast& forecast) {
 
 bool is_own(const EffectiveLimit& limit) { return limit.owner == "own"; }
 
-// Says whose growth fills the limit of an ancestor or of the host. If it is that of another job, this job is healthy.
+// Says whether this job or other jobs fill the limit of an ancestor or of the host. If other jobs do, adds the verdict
+// of this job, which may be healthy.
 std::string by_whom(const Forecast& forecast, const PrecursorInputs& inputs) {
     if (is_own(*forecast.limit)) return "";
     if (forecast.own_share >= 0.5) return ", mostly by this job";
@@ -274,8 +275,9 @@ Reason eta_reason(const PrecursorSettings& settings, const PrecursorInputs& inpu
 Reason near_limit_reason(const PrecursorSettings& settings, const std::optional<EffectiveLimit>& limit) {
     if (!limit || limit->limit.n == 0) return std::nullopt;
     if (limit->held_share() < settings.near_limit) return std::nullopt;
-    return fmt::format("{} of {} cannot be reclaimed ({}): with {} more a process is killed", human_size(limit->held()),
-                       limit_and_size(*limit), percent(limit->held_share()), human_size(limit->headroom));
+    return fmt::format("{} of {} cannot be reclaimed ({}): after {} more the kernel kills a process",
+                       human_size(limit->held()), limit_and_size(*limit), percent(limit->held_share()),
+                       human_size(limit->headroom));
 }
 
 Reason pressure_reason(const PrecursorSettings& settings, const std::optional<double>& full) {

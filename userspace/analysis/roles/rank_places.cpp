@@ -4,7 +4,7 @@
 
 namespace memscope {
 
-// False where its pair has no place.
+// Marks the place of the subject's pair as used. False if the pair has no place.
 bool RankPlaces::use(const Subject& subject, Seconds now) {
     const auto held = places_.find(subject.wanted);
     if (held == places_.end()) return false;
@@ -13,8 +13,9 @@ bool RankPlaces::use(const Subject& subject, Seconds now) {
     return true;
 }
 
-// The pair of a subject keeps its place or takes a free one, else that of the pair that was longest without processes.
-bool RankPlaces::has_place(const Subject& subject, Seconds now) {
+// True if the subject's pair has a place now: its own place, a free place, or the place of the pair that was without
+// processes for longest.
+bool RankPlaces::take_place(const Subject& subject, Seconds now) {
     if (use(subject, now)) return true;
     if (crowded_) return false;  // no place becomes free before the next assign()
     if (places_.size() >= kMost) {
@@ -38,7 +39,7 @@ std::vector<RoleKey> RankPlaces::assign(std::span<const Subject> subjects, Secon
     keys.reserve(subjects.size());
     for (const Subject& subject : subjects) {
         RoleKey key = subject.wanted;
-        if (key.rank && !has_place(subject, now)) {
+        if (key.rank && !take_place(subject, now)) {
             crowded_ = true;
             key.rank.reset();
         }

@@ -29,8 +29,8 @@ class RankPlaces {
         RoleKey wanted{};
         bool ended = false;
     };
-    // The key that each process is counted under, in their order. All processes of the target are among the subjects,
-    // those that ended since the last call too. `now` is on the boot clock.
+    // The key under which each process is counted, in the order of `subjects`. All processes of the target must be
+    // among the subjects, also those that ended since the last call. `now` is on the boot clock.
     std::vector<RoleKey> assign(std::span<const Subject> subjects, Seconds now);
 
     // True if a process without a place could get one now.
@@ -46,7 +46,7 @@ class RankPlaces {
     };
 
     bool use(const Subject& subject, Seconds now);
-    bool has_place(const Subject& subject, Seconds now);
+    bool take_place(const Subject& subject, Seconds now);
 
     Seconds keep_;
     std::map<RoleKey, Place> places_{};

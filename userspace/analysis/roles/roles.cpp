@@ -74,7 +74,7 @@ std::vector<RoleKey> RoleDecider::decide(std::span<const Subject> subjects) {
 
 // Caches answers, because checking all rules costs about 15 us and a job that starts thousands of processes starts
 // similar ones.
-Role RoleDecider::decide_alike(const RoleFacts& facts) {
+Role RoleDecider::decide_cached(const RoleFacts& facts) {
     constexpr std::size_t kMostAnswers = 1024;
     constexpr std::size_t kLongestQuestion = 1024;
     std::string question(facts.comm);
@@ -119,12 +119,12 @@ RoleKey RoleDecider::decide_one(const Subject& subject, const std::optional<Know
         .parent = entry.parent ? std::optional(entry.parent->role) : std::nullopt,
     };
     if (!entry.decided || evidence != entry.evidence) {
-        entry.role = decide_alike({.comm = evidence.comm,
-                                   .argv = argv,
-                                   .forked_without_exec = evidence.forked_without_exec,
-                                   .own_memory = evidence.own_memory,
-                                   .gpu_context = evidence.gpu_context,
-                                   .parent_role = evidence.parent});
+        entry.role = decide_cached({.comm = evidence.comm,
+                                    .argv = argv,
+                                    .forked_without_exec = evidence.forked_without_exec,
+                                    .own_memory = evidence.own_memory,
+                                    .gpu_context = evidence.gpu_context,
+                                    .parent_role = evidence.parent});
         entry.evidence = std::move(evidence);
         entry.decided = true;
     }

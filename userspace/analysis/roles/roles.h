@@ -32,9 +32,9 @@ class RoleDecider {
     };
 
     // The roles and ranks of all subjects, in their order. Parents are decided before their children, in whatever order
-    // they are passed. A missing parent or a cycle only loses what would follow from the parent. A rank is the
-    // process's own, otherwise for a trainer the index of its GPU, otherwise that of its nearest ancestor with a rank.
-    // Processes that are not among the subjects are forgotten.
+    // they are passed. If a parent is missing, or if there is a cycle, only the conclusions from the parent are
+    // missing. A rank is the process's own, otherwise for a trainer the index of its GPU, otherwise that of its nearest
+    // ancestor with a rank. Processes that are not among the subjects are forgotten.
     std::vector<RoleKey> decide(std::span<const Subject> subjects);
 
     std::size_t remembered() const { return entries_.size(); }
@@ -71,7 +71,7 @@ class RoleDecider {
 
     RoleKey decide_one(const Subject& subject, const std::optional<Known>& parent);
 
-    Role decide_alike(const RoleFacts& facts);
+    Role decide_cached(const RoleFacts& facts);
 
     std::vector<RoleRule> rules_;
     std::unordered_map<std::string, Role> answers_;  // by all facts that a rule checks

@@ -5,7 +5,7 @@
 namespace memscope {
 namespace {
 
-bool has_places(Role role) { return role == Role::dataloader_worker || role == Role::compile_worker; }
+bool has_slots(Role role) { return role == Role::dataloader_worker || role == Role::compile_worker; }
 
 }  // namespace
 
@@ -16,7 +16,7 @@ std::vector<std::optional<int>> SlotAssigner::assign(std::span<const Subject> su
     std::vector<std::size_t> newcomers;
     for (std::size_t i = 0; i < subjects.size(); ++i) {
         const Subject& subject = subjects[i];
-        if (!has_places(subject.role.role)) continue;
+        if (!has_slots(subject.role.role)) continue;
         const auto known = taken_.find(subject.id);
         if (known == taken_.end() || known->second.target != subject.target || known->second.role != subject.role) {
             newcomers.push_back(i);

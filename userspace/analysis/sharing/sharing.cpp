@@ -148,7 +148,7 @@ std::optional<Copiers> UnsharingStory::copiers() const {
     return Copiers{.role = kind.role, .parent = kind.parent, .processes = sum.processes, .confirmed = sum.confirmed};
 }
 
-std::string UnsharingStory::tell() const {
+std::string UnsharingStory::text() const {
     const auto found = most();
     if (found == kinds_.end()) return {};
     const auto& [kind, sum] = *found;
@@ -243,7 +243,7 @@ void UnsharingTracker::follow_workers(const Tick& tick, const Sharers& now, cons
             }
         }
         worker->second.role = {process.role, process.rank};
-        worker->second.parents = parents.contains(process.task.id.pid);
+        worker->second.has_children = parents.contains(process.task.id.pid);
     }
 }
 
@@ -267,14 +267,14 @@ void UnsharingTracker::count_faults(const Sharers& now, Seconds passed) {
 void UnsharingTracker::attribute(std::optional<Bytes> fall) {
     double faulted = 0, unexplained = 0;
     for (const auto& [id, worker] : workers_) {
-        if (worker.parents) continue;
+        if (worker.has_children) continue;
         faulted += worker.faulted;
         unexplained += worker.unexplained;
     }
     // A copy needs a page fault. A fall without faults is shared memory that was freed.
     const double granted = fall ? std::min(number(*fall), faulted) : 0;
     for (auto& [id, worker] : workers_) {
-        if (worker.parents) continue;
+        if (worker.has_children) continue;
         if (!fall) {
             worker.possible += std::exchange(worker.faulted, 0);
             worker.unexplained = 0;
@@ -296,7 +296,7 @@ void UnsharingTracker::read(const SharingReadings& readings, const Sharers& now)
         worker.just_read = found != readings.end() && found->second.pages && found->second.read_ns != worker.read_ns;
         if (!worker.just_read) continue;
         worker.read_ns = found->second.read_ns;
-        if (worker.parents) continue;
+        if (worker.has_children) continue;
         const Bytes own = found->second.pages->own_anon;
         worker.attributed_until_read = attributed_before;  // its pages were read between two ticks
         const Bytes anon = found->second.pages->anonymous;
@@ -340,7 +340,7 @@ void UnsharingTracker::describe_unshared(Sharing& out, Bytes usage) {
     for (const auto& [id, worker] : workers_) {
         const bool known = worker.copied || out.cgroup_anon;
         const Bytes copied{static_cast<std::uint64_t>(worker.shown)};
-        if (!known || (worker.parents && copied.n == 0)) continue;
+        if (!known || (worker.has_children && copied.n == 0)) continue;
         Unshared& unshared = out.unshared[worker.role];
         unshared.bytes += copied;
         unshared.confirmed = unshared.confirmed && worker.is_confirmed();
@@ -353,7 +353,7 @@ void UnsharingTracker::describe_unshared(Sharing& out, Bytes usage) {
     }
     out.copiers = story.copiers();
     material_ = story.is_material(material_ ? Bytes{} : usage);
-    if (material_) out.explanation = story.tell();
+    if (material_) out.explanation = story.text();
 }
 
 }  // namespace memscope

@@ -30,7 +30,8 @@ const Sharer* find_sharer(const Sharers& all, pid_t pid);
 Bytes summed_anon(const Sharers& all);
 
 // The processes that started and ended between two ticks, and their effect on the memory that is counted more than
-// once: a fork adds the memory of the parent to it, an exit removes what the process shared, which is not known.
+// once: a fork adds the memory of the parent to it, an exit removes the memory that the process shared, whose size is
+// not known.
 struct SharingChange {
     std::map<ProcessId, Bytes> born{};  // forked since then by a known parent: upper bound of the inherited memory
     Bytes added{};                      // memory that these forks added
@@ -53,7 +54,7 @@ class UnsharingStory {
     void add(const Copier& process);
     // True if the copies are large enough to report for a target of that size.
     bool is_material(Bytes target) const;
-    std::string tell() const;  // one sentence
+    std::string text() const;  // one sentence
     std::optional<Copiers> copiers() const;
 
   private:
@@ -74,7 +75,7 @@ class UnsharingStory {
 };
 
 // Finds copy-on-write un-sharing in one target, tick by tick: forked workers share their parent's pages until a process
-// writes to them, and each written page becomes a copy. No process gets larger by that.
+// writes to them, and each written page becomes a copy. No process gets larger because of these copies.
 //
 // There are two sources. The first are sums: D = summed RssAnon - anon of the cgroup is the memory that is counted more
 // than once. Each copy reduces D, and a reduction is attributed to the workers that had page faults. The sums cover all
@@ -105,12 +106,12 @@ class UnsharingTracker {
         Role parent_role = Role::other;
         bool since_fork = false;  // false: only since its pages were first read
         std::uint64_t faults_began = 0;
-        // Both decay over some seconds, because the cgroup's numbers are late: bytes that it faulted in, and the part
-        // of them that is not growth.
+        // Bytes that the worker faulted in, and the part of them that is not growth. Both decay over some seconds,
+        // because the numbers of the cgroup are late.
         double faulted = 0;
         double unexplained = 0;
         double attributed = 0;  // attributed by the sums
-        double possible = 0;    // the same plus all its faults while the sums were not usable
+        double possible = 0;    // `attributed` plus all its faults while the sums were not usable
         struct Baseline {
             Bytes own{};
             Bytes anon{};
@@ -119,9 +120,9 @@ class UnsharingTracker {
         std::uint64_t read_ns = 0;
         bool just_read = false;
         std::optional<double> copied{};    // according to its own pages
-        double attributed_last_tick = 0;   // before its pages were read
+        double attributed_last_tick = 0;   // `attributed` at the previous tick
         double attributed_until_read = 0;  // the part of `attributed` from before the last reading of its pages
-        bool parents = false;              // has forked children, whose copies make its own pages private
+        bool has_children = false;         // has forked children, whose copies make its own pages private
         double confirmed = 0;              // the highest value that both sources confirmed
         double shown = 0;
 
@@ -142,7 +143,7 @@ class UnsharingTracker {
     std::optional<std::uint64_t> before_ns_{};  // none before the first tick
     Sharers before_{};
     std::optional<Bytes> cgroup_anon_before_{};
-    double debt_ = 0;  // sharing that could not be explained: noise that a fall has to exceed first
+    double debt_ = 0;  // unexplained rise of D: noise, which a fall of D has to exceed first
     Workers workers_{};
     bool material_ = false;
 };

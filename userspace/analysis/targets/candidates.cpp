@@ -18,8 +18,9 @@ constexpr std::size_t kHighestTree = 64;           // levels that are climbed; p
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Starts jobs of many users or of a whole session, so it does not belong to any of them.
-bool keeps_session(const ListedProcess& process) {
+// True for a process that starts jobs of many users or of a whole session, so that it does not belong to any of these
+// jobs.
+bool is_session_manager(const ListedProcess& process) {
     constexpr std::array<std::string_view, 14> kNames{"systemd", "init",   "login",      "screen",      "SCREEN",
                                                       "zellij",  "cron",   "crond",      "supervisord", "runsv",
                                                       "conmon",  "slurmd", "slurmstepd", "dockerd"};
@@ -81,7 +82,7 @@ class Forest {
         std::size_t top = i;
         for (std::size_t level = 0; level < kHighestTree; ++level) {
             const auto parent = parent_of(top);
-            if (!parent || keeps_session(processes_[*parent]) || is_interactive_shell(processes_[*parent])) break;
+            if (!parent || is_session_manager(processes_[*parent]) || is_interactive_shell(processes_[*parent])) break;
             const Role role = roles_[*parent].role;
             if (role != Role::launcher && role != Role::trainer) break;
             if (!is_below(processes_[top].cgroup, processes_[*parent].cgroup)) break;
@@ -115,7 +116,7 @@ class Forest {
         return job;
     }
 
-    // Looks at all processes, so it is for the jobs that are offered.
+    // Reads the cgroups of all processes, so it is called only for the jobs that are returned.
     void find_cgroup(WatchCandidate& job) const {
         const std::size_t top = index_.at(job.pid);
         job.cgroup = cgroup_of(top, tree_of(top));

@@ -41,11 +41,11 @@ std::string lines_text(const GrowingLines& lines, bool holders_known) {
         where = ": which line keeps it is not known, `memscope heap` shows what is live and what is free.";
     if (at_same_lines(lines)) return "It grows at the same lines again and again" + where;
     if (at_new_lines(lines)) return "It grows at new lines each time" + where;
-    return "It grows at some lines again, at others for the first time" + where;
+    return "It grows partly at the same lines again, partly at new lines" + where;
 }
 
-// Adds what the sentence about the curve does not say: a limit of an ancestor or of the host, and the forecast from the
-// last minute.
+// Facts that the sentence about the curve does not contain: a limit of an ancestor or of the host, and the forecast
+// from the last minute.
 std::string limit_text(const Forecast& forecast) {
     if (!forecast.limit) return {};
     const EffectiveLimit& limit = *forecast.limit;
@@ -79,7 +79,7 @@ std::string copiers_text(const Sharing& sharing, const std::optional<RoleKey>& r
     return fmt::format("{} {} made of {} pages", by.processes, name, whose);
 }
 
-// Explains growth that is not memory which the program keeps, and what helps against it.
+// Explains growth that consists of memory which the program does not keep, and what helps against it.
 std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict) {
     const GrowthCause& cause = *verdict.cause;
     // Relative to the rise of the floor, which the sentence before has mentioned.
@@ -187,7 +187,8 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
         if (!sentence.empty()) text += " " + sentence;
     };
     if (!leaks && !cause.empty()) append(cause + ".");  // for a leak, the text contains it already
-    // Neither applies to memory that the program does not keep: a second diagnosis would contradict the first.
+    // The grower and the lines are left out if the growth is memory that the program does not keep (`cause`), because a
+    // second diagnosis would contradict the first.
     if (verdict.grower && !verdict.cause) append(grower_text(*verdict.grower));
     append(printable(verdict.holders));
     if (verdict.lines && !verdict.cause) append(lines_text(*verdict.lines, !verdict.holders.empty()));

@@ -27,7 +27,7 @@ std::pair<int, const Process*> depth_of(const Process& process, std::span<const 
 
 }  // namespace
 
-void Growers::look_at(Seconds now, const TargetSnapshot& target, Bytes judged) {
+void Growers::update(Seconds now, const TargetSnapshot& target, Bytes judged) {
     if (now - last_ < window_ / kReadingsInAWindow) return;
     last_ = now;
     std::map<ProcessId, Past> still;

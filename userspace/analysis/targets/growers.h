@@ -14,7 +14,7 @@ class Growers {
     explicit Growers(Seconds window) : window_(window) {}
 
     // `judged`: the judged memory of the target.
-    void look_at(Seconds now, const TargetSnapshot& target, Bytes judged);
+    void update(Seconds now, const TargetSnapshot& target, Bytes judged);
     // The process that grew most, of a role or of all. None if no process grew by 1 MiB and by a fifth of the rise of
     // the role or target: some process always grows most, and it need not be the cause.
     std::optional<Grower> most_grown(std::span<const Process> processes, const std::optional<RoleKey>& role) const;

@@ -21,11 +21,11 @@ void end_target(TargetSnapshot& target) {
 namespace {
 
 // Workers are forked again in each epoch. The exit of a worker does not end the job; a kill of it may.
-bool is_replaced_by_habit(Role role) { return role == Role::dataloader_worker || role == Role::compile_worker; }
+bool is_replaced_each_epoch(Role role) { return role == Role::dataloader_worker || role == Role::compile_worker; }
 
 }  // namespace
 
-bool JobEnd::look_at(const TargetSnapshot& target, Bytes held, std::optional<pid_t> grower) {
+bool JobEnd::update(const TargetSnapshot& target, Bytes held, std::optional<pid_t> grower) {
     std::vector<Member> present;
     present.reserve(target.processes.size());
     for (const Process& process : target.processes) {
@@ -42,7 +42,7 @@ bool JobEnd::look_at(const TargetSnapshot& target, Bytes held, std::optional<pid
     for (const Member& member : was) {
         if (std::ranges::binary_search(members_, member.id, {}, &Member::id)) continue;
         const bool died = std::ranges::find(target.deaths, member.id, &Death::id) != target.deaths.end();
-        if (!died && is_replaced_by_habit(member.role)) continue;
+        if (!died && is_replaced_each_epoch(member.role)) continue;
         if (grower == member.id.pid) return true;
         gone += member.held;
     }

@@ -16,7 +16,7 @@ class JobEnd {
   public:
     // `target` contains its processes and the deaths of this tick. `held` is its judged memory. `grower` is the process
     // that grew most up to the previous tick, if the target grew.
-    bool look_at(const TargetSnapshot& target, Bytes held, std::optional<pid_t> grower);
+    bool update(const TargetSnapshot& target, Bytes held, std::optional<pid_t> grower);
 
   private:
     struct Member {

@@ -68,7 +68,7 @@ void JobRuns::note_ended(const std::vector<const TrackedProcess*>& processes) {
     if (work_ended && !has_work_left()) over_ = true;
 }
 
-void JobRuns::look_at(const std::vector<const TrackedProcess*>& processes) {
+void JobRuns::update(const std::vector<const TrackedProcess*>& processes) {
     const std::uint64_t round = numbers_->round();
     note_ended(processes);
     Members first;
@@ -103,7 +103,7 @@ void JobRuns::look_at(const std::vector<const TrackedProcess*>& processes) {
 
 void JobRuns::job_ended() {
     const std::uint64_t judged = numbers_->judged();
-    if (began_ > judged) return;  // look_at() has found the end of the run as well
+    if (began_ > judged) return;  // update() has found the end of the run as well
     over_ = true;
     // The next run may have begun within the same tick.
     Members first;

@@ -9,13 +9,13 @@
 
 namespace memscope {
 
-// Numbers that the runs of all targets share. The process table is compared with what is known of the runs once a tick,
-// and once more when a target has been removed. Each such comparison is a round.
+// Numbers that the runs of all targets share. The process table is compared with the known runs once per tick, and once
+// more when a target has been removed. Each such comparison is a round.
 class RunNumbers {
   public:
     RunId next_run() { return RunId{++last_run_}; }  // never given twice
     void begin_round() { ++round_; }
-    void end_tick() { judged_ = round_; }  // the judges of all targets have been asked
+    void end_tick() { judged_ = round_; }  // all targets have been judged
 
     std::uint64_t round() const { return round_; }
     std::uint64_t judged() const { return judged_; }  // the last round of the tick before
@@ -26,8 +26,8 @@ class RunNumbers {
     std::uint64_t judged_ = 0;
 };
 
-// Tells the runs of the job in one target apart, and which process belongs to which run. What processes had grown by at
-// their end is kept by run, so that a report of one run does not add up earlier ones.
+// Distinguishes the runs of the job in one target, and knows which process belongs to which run. The growth of ended
+// processes is kept by run, so that a report of one run does not include earlier runs.
 //
 // A run is over when the processes that held most of the target's memory are gone (JobEnd), or when nothing but
 // launchers, helpers and workers is left. The next run begins with the next process that does the work of a job: a
@@ -43,9 +43,9 @@ class JobRuns {
         : numbers_(std::move(numbers)), current_(numbers_->next_run()) {}
 
     // At most once a round, after all processes have their roles and before their growth is counted. `processes` are
-    // all of the target, those that ended since the last tick too; parents come before their children.
-    void look_at(const std::vector<const TrackedProcess*>& processes);
-    // look_at() has to be called in the next round even if no process comes or goes: a process that is there may begin
+    // all processes of the target, also those that ended since the last tick; parents come before their children.
+    void update(const std::vector<const TrackedProcess*>& processes);
+    // update() has to be called in the next round even if no process comes or goes: a process that is there may begin
     // the next run by growing.
     bool may_begin() const { return over_ && undecided_; }
     // JobEnd found, in the same tick, that the job of the target has ended.

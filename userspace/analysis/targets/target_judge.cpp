@@ -15,7 +15,7 @@ constexpr Seconds kForgetRole = std::chrono::hours(1);
 // Factor; more processes need more memory, so the threshold for a leak is higher.
 constexpr double kMoreProcesses = 1.5;
 constexpr double kLineReadingsInWarmup = 20;  // readings of the growing lines
-constexpr double kEarlyLineReadings = 120;    // the same for the time before the first verdict
+constexpr double kEarlyLineReadings = 120;    // readings of the lines for the text before the first verdict
 constexpr double kPartsInWarmup = 240;        // resolution of the composition of the memory
 
 constexpr double kNewLines = 1.5;
@@ -84,15 +84,16 @@ void TargetJudge::forget(const RoleKey& role) {
     lines_.forget(role);
 }
 
-void TargetJudge::look_at_lines(Seconds now, std::span<const LineGrowth> lines) {
-    if (early_lines_.is_due(now)) early_lines_.look_at(now, lines);
+void TargetJudge::update_lines(Seconds now, std::span<const LineGrowth> lines) {
+    if (early_lines_.is_due(now)) early_lines_.update(now, lines);
     if (!lines_.is_due(now)) return;
-    lines_.look_at(now, lines);
+    lines_.update(now, lines);
     whole_.lines = lines_.growing(std::nullopt);
     for (auto& [key, scope] : roles_) scope.lines = lines_.growing(key);
 }
 
-// What is known before there is a verdict, and before the lines are known that grow again and again.
+// The line that keeps most of the growth so far. Empty once there is a verdict, or once the lines that grow again and
+// again are known.
 std::string TargetJudge::early_text(const ScopeVerdict& whole) {
     const Verdict verdict = whole.judgement.verdict;
     if (whole.lines || (verdict != Verdict::insufficient && verdict != Verdict::warming_up)) early_lines_.end();
@@ -130,17 +131,17 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     const Bytes judged = judged_memory(target);
     if (std::ranges::find(target.deaths, DeathCause::oom_kill, &Death::cause) != target.deaths.end())
         whole_.judge.oom_killed(now);
-    if (end_.look_at(target, judged, grower_)) {
+    if (end_.update(target, judged, grower_)) {
         job_ended_ = now;
         limits_.job_ended(now, whole_.judge.latest());
         whole_.judge.restart(now);
     }
-    peak_.look_at(target.memory);
+    peak_.update(target.memory);
     target.memory.peak_in_run = peak_.reached();
-    growers_.look_at(now, target, judged);
+    growers_.update(now, target, judged);
     if (std::exchange(run_, target.run) != target.run) lines_.run_began();
-    if (target.lines) look_at_lines(now, *target.lines);
-    free_.look_at(now - wall, target.heap);
+    if (target.lines) update_lines(now, *target.lines);
+    free_.update(now - wall, target.heap);
     // The memory that is left after all processes have exited is not the job's memory, so the verdict stays as it is.
     const bool known = target.memory.measured_at.empty() ||
                        std::ranges::all_of(target.processes, [](const Process& process) { return process.own_known; });

@@ -40,7 +40,7 @@ class TargetJudge {
         std::uint64_t processes = 0;  // number of processes one window ago, and when that was
         Seconds counted{};
         bool more_processes = false;          // more processes than in the window before
-        std::optional<GrowingLines> lines{};  // where it grows, when lines were last read
+        std::optional<GrowingLines> lines{};  // the lines at which it grew, when lines were last read
         Seconds seen{};
     };
 
@@ -49,7 +49,7 @@ class TargetJudge {
     Scope new_scope(Seconds now, std::uint64_t processes) const;
     void add(Scope& scope, Seconds now, const HeldParts& held, std::uint64_t processes) const;
     void add_roles(Seconds now, const TargetSnapshot& target);
-    void look_at_lines(Seconds now, std::span<const LineGrowth> lines);
+    void update_lines(Seconds now, std::span<const LineGrowth> lines);
     std::string early_text(const ScopeVerdict& whole);
 
     Seconds warmup_;

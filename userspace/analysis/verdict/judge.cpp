@@ -17,8 +17,8 @@ void Judge::add(Seconds time, Bytes bytes) {
     if (length < next_) return;
     judgement_ = hysteresis_.settle(judge(series_, settings_), series_, settings_.evidence.restarts.has_value());
     const double budget = settings_.warmup.count();
-    constexpr double kMostSeldom = 1500;  // judgements per series at most, so that a file of weeks is judged in seconds
-    next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostSeldom);
+    constexpr double kMostJudgements = 1500;  // per series, so that a file of weeks is judged in seconds
+    next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostJudgements);
 }
 
 namespace {

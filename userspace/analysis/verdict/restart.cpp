@@ -44,8 +44,8 @@ bool was_a_spike(std::span<const Bin> bins, double level, double slack) {
 std::vector<Collapse> find_collapses(std::span<const Bin> bins, double level, double warmup) {
     std::vector<Collapse> found;
     const double length = bins.back().low_at - bins.front().low_at;
-    const double look = std::max(0.04 * length, 0.08 * warmup);
-    const double moment = std::min(0.25 * look, 0.025 * warmup);
+    const double window = std::max(0.04 * length, 0.08 * warmup);
+    const double moment = std::min(0.25 * window, 0.025 * warmup);
     const double slack = 0.003 * level;
     std::size_t base = 0;
     std::size_t held_from = 0;
@@ -55,7 +55,7 @@ std::vector<Collapse> find_collapses(std::span<const Bin> bins, double level, do
         while (held_to + 1 < i && bins[held_to + 1].low_at <= at - moment) ++held_to;
         const std::size_t last = std::max(held_to, base);
         if (bins[i].low >= kFar * bins[last].low && bins[i].low >= kFar * bins[i - 1].low) continue;
-        while (bins[held_from].low_at < at - look) ++held_from;
+        while (bins[held_from].low_at < at - window) ++held_from;
         const std::size_t first = std::max(base, std::min({held_from, last, std::max<std::size_t>(i, 3) - 3}));
         if (first > last || i - base < 5 || at - bins[base].low_at < 0.15 * warmup) continue;
         const double before = lowest(bins.subspan(first, last - first + 1));
@@ -64,7 +64,7 @@ std::vector<Collapse> find_collapses(std::span<const Bin> bins, double level, do
         if (was_a_spike(bins.subspan(base, i - base), after, slack)) continue;
         std::size_t bottom = i;
         while (bottom + 1 < bins.size() && bins[bottom + 1].low < bins[bottom].low &&
-               bins[bottom + 1].low_at - at < 0.3 * look)
+               bins[bottom + 1].low_at - at < 0.3 * window)
             ++bottom;
         found.push_back({last, bottom, bins[bottom].low_at, before, bins[bottom].low});
         base = bottom;

@@ -64,8 +64,8 @@ SeriesKind kind_of_line(std::string_view line) {
     if (has("UID") && (has("PID") || has("TGID"))) return SeriesKind::sysstat;
     if (has("LINUX") && has("RESTART")) return SeriesKind::unknown;
     if (words.size() > 2 && words.front() == "Linux" && words[2].starts_with('(')) return SeriesKind::unknown;
-    if (line.starts_with('#')) return SeriesKind::unknown;           // a remark in CSV
-    if (parse_clock(words.front(), "")) return SeriesKind::sysstat;  // any table of it; that of memory may come later
+    if (line.starts_with('#')) return SeriesKind::unknown;           // a comment line of CSV
+    if (parse_clock(words.front(), "")) return SeriesKind::sysstat;  // of sysstat; the table of memory may follow
     if (line.ends_with(" =>")) return SeriesKind::promtool_text;
     return SeriesKind::csv;
 }
@@ -97,7 +97,8 @@ Status SeriesInput::begin(std::string_view line) {
             format_ = make_prometheus_series(choice_);
             return Done{};
         case SeriesKind::promtool_text:
-            return plain_error("has the text of promtool, which is for people", "use promtool query range -o json");
+            return plain_error("is the text output of promtool, which memscope cannot read",
+                               "use promtool query range -o json");
         case SeriesKind::csv:
             break;
     }

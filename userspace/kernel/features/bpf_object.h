@@ -30,7 +30,7 @@ void apply_settings(Skeleton& skeleton, const FeatureSettings& settings) {
     if constexpr (requires { skeleton.rodata->memory_on_v1; }) {
         skeleton.rodata->memory_on_v1 = settings.memory_on_v1;
         skeleton.rodata->watcher_pid = settings.watcher_pid;
-        skeleton.rodata->spawner_pid = settings.spawner_pid;
+        skeleton.rodata->spawner_pid = static_cast<unsigned>(settings.spawner);
         skeleton.rodata->follow_descendants = settings.follow_descendants;
     }
     if constexpr (requires { skeleton.rodata->follow_mappings; })

@@ -159,7 +159,7 @@ void CudaCalls::seen_from_start(const ProcessId& process) {
     bpf_map_update_elem(state_->map(state_->object->maps.gpu_seen_from_start), &pid, &start_ns, BPF_ANY);
 }
 
-void CudaCalls::not_seen_from_start(const ProcessId& process) {
+void CudaCalls::clear_seen_from_start(const ProcessId& process) {
     const auto pid = static_cast<__u32>(process.pid);
     bpf_map_delete_elem(state_->map(state_->object->maps.gpu_seen_from_start), &pid);
 }

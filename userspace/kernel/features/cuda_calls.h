@@ -33,7 +33,7 @@ class CudaCalls : public KernelFeature {
     std::vector<GpuSite> sites() const;
     // All calls of this process have been seen, because it mapped the driver while it was watched.
     void seen_from_start(const ProcessId& process);
-    void not_seen_from_start(const ProcessId& process);  // the probes were detached for a while
+    void clear_seen_from_start(const ProcessId& process);  // the probes were detached for a while
     std::vector<int> event_fds() const override;
     void drain(const KernelEvents& events) override;
     // For a process that is not watched any more.

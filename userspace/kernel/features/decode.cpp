@@ -29,7 +29,7 @@ std::string text_of(const char (&field)[size]) {
 
 ProcessId id_of(const ms_header& h) { return {static_cast<pid_t>(h.pid), h.start_ns}; }
 
-// Arguments are separated by NUL. The last one may be truncated.
+// Arguments are separated by NUL. The last argument may be truncated.
 std::vector<std::string> arguments(const ms_exec& event) {
     const char* at = event.argv;
     const char* const end = at + std::min<std::size_t>(event.argv_bytes, sizeof event.argv);
@@ -176,7 +176,7 @@ std::optional<SentSignal> signal_of(const ms_sent_signal& sent) {
                       .with_victim = (sent.flags & MS_SENT_WITH_VICTIM) != 0};
 }
 
-std::optional<OomMark> mark_of(const ms_last_words& words, std::uint64_t page_size) {
+std::optional<OomMark> mark_of(const ms_death_evidence& words, std::uint64_t page_size) {
     const ms_oom_mark& mark = words.oom;
     if (mark.time_ns == 0 && mark.trigger == 0) return std::nullopt;
     return OomMark{.time_ns = mark.time_ns,
@@ -224,26 +224,26 @@ std::optional<HostTensorFailure> host_failure_of(const ms_host_failure& failure)
 
 }  // namespace
 
-Result<LastWords> decode_death(std::span<const std::byte> record, std::uint64_t page_size) {
+Result<DeathEvidence> decode_death(std::span<const std::byte> record, std::uint64_t page_size) {
     ms_death e;
     if (record.size() < sizeof e)
         return Error{std::make_error_code(std::errc::bad_message), "death record: too short", {}};
     std::memcpy(&e, record.data(), sizeof e);
     if (e.h.kind != MS_EVENT_DEATH || e.h.size != sizeof e)
         return Error{std::make_error_code(std::errc::bad_message), "death record: wrong kind or size", {}};
-    return LastWords{.time_ns = e.h.time_ns,
-                     .id = {static_cast<pid_t>(e.h.pid), e.h.start_ns},
-                     .target = CgroupId{e.h.target},
-                     .parent = static_cast<pid_t>(e.parent),
-                     .comm = text_of(e.comm),
-                     .exit_code = e.exit_code,
-                     .kill = signal_of(e.words.kill),
-                     .other = signal_of(e.words.other),
-                     .oom = mark_of(e.words, page_size),
-                     .bus = file_of(e.words.bus),
-                     .failure = failure_of(e.failure),
-                     .gpu_failure = gpu_failure_of(e.gpu_failure),
-                     .host_failure = host_failure_of(e.host_failure)};
+    return DeathEvidence{.time_ns = e.h.time_ns,
+                         .id = {static_cast<pid_t>(e.h.pid), e.h.start_ns},
+                         .target = CgroupId{e.h.target},
+                         .parent = static_cast<pid_t>(e.parent),
+                         .comm = text_of(e.comm),
+                         .exit_code = e.exit_code,
+                         .kill = signal_of(e.words.kill),
+                         .other = signal_of(e.words.other),
+                         .oom = mark_of(e.words, page_size),
+                         .bus = file_of(e.words.bus),
+                         .failure = failure_of(e.failure),
+                         .gpu_failure = gpu_failure_of(e.gpu_failure),
+                         .host_failure = host_failure_of(e.host_failure)};
 }
 
 namespace {
@@ -302,7 +302,8 @@ Result<RawStack> decode_stack(std::span<const std::byte> record) {
                    .process = {static_cast<pid_t>(wire.h.pid), wire.h.start_ns},
                    .python = {},
                    .native = {wire.native, wire.native + wire.native_count},
-                   .truncated = wire.python_truncated != 0};
+                   .truncated = wire.python_truncated != 0,
+                   .recorded = std::chrono::nanoseconds(wire.h.time_ns)};
     stack.python.reserve(wire.python_count);
     for (const ms_python_frame& frame : std::span(wire.python, wire.python_count))
         stack.python.push_back({frame.code, frame.instruction, frame.first_line});

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/deaths/last_words.h"
+#include "model/deaths/death_evidence.h"
 #include "model/growth/range_event.h"
 #include "model/growth/stack.h"
 #include "model/processes/process.h"
@@ -26,13 +26,13 @@ struct DecodedScan {
 // `rows` consists of whole ms_task records.
 Status decode_tasks(std::span<const std::byte> rows, std::uint64_t page_size, DecodedScan& scan);
 
-Result<LastWords> decode_death(std::span<const std::byte> record, std::uint64_t page_size);
+Result<DeathEvidence> decode_death(std::span<const std::byte> record, std::uint64_t page_size);
 
 Result<RangeEvent> decode_range_event(std::span<const std::byte> record);
 
 // Records of the ring buffer of stacks. The counts in a record are checked against its size.
 Result<RawStack> decode_stack(std::span<const std::byte> record);
 Result<GrowthSample> decode_sample(std::span<const std::byte> record, std::uint64_t page_size);
-Result<ms_code> decode_code(std::span<const std::byte> record);  // its texts are terminated
+Result<ms_code> decode_code(std::span<const std::byte> record);  // with NUL-terminated texts
 
 }  // namespace memscope

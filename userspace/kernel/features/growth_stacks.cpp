@@ -76,14 +76,14 @@ Result<std::vector<FaultEvent>> attach_to_all_faults(bpf_program* program) {
 
 struct GrowthStacks::State {
     BpfObject<growth_bpf> object;
-    std::string_view resident{};  // the program at the counter of pages
-    std::string_view fault{};  // the program that knows addresses of faults, may be the same; empty: net changes only
+    std::string_view resident{};  // program at the counter of pages
+    std::string_view fault{};     // reads fault addresses, can be equal to `resident`; empty: net changes only
     ResidentMethod method = ResidentMethod::none;
     std::vector<FaultEvent> faults{};
-    std::vector<Link> resident_links{};  // of these programs
+    std::vector<Link> resident_links{};  // of `resident`
     Ring ring{};
     std::size_t most_at_once = 1;  // maximum number of records per drain()
-    std::size_t left = 0;          // of them in the current drain()
+    std::size_t left = 0;          // records that the current drain() may still read
     const KernelEvents* events = nullptr;
     std::uint64_t malformed = 0;
     const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
@@ -157,7 +157,7 @@ Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, cons
                                               settings, programs);
     if (!object) return object.error();
     auto state = std::make_unique<State>(State{.object = std::move(*object), .resident = resident, .fault = fault});
-    // A sample ends with the range of its page.
+    // Without range events it is not known when a sampled page is unmapped, so resident growth is not measured.
     if (settings.follow_ranges) state->method = fault.empty() ? ResidentMethod::first_touch : ResidentMethod::live;
     state->ring.reset(
         ring_buffer__new(state->map(state->object->maps.stack_events), State::receive, state.get(), nullptr));
@@ -180,6 +180,8 @@ Status GrowthStacks::resume() { return state_->attach_resident(); }
 bool GrowthStacks::is_paused() const {
     return state_->method != ResidentMethod::none && state_->resident_links.empty();
 }
+bool GrowthStacks::uses(std::string_view hook) const { return !is_paused() || (hook != "resident" && hook != "fault"); }
+
 ResidentMethod GrowthStacks::method() const { return state_->method; }
 
 SharedMaps GrowthStacks::shared_maps() const {
@@ -200,7 +202,7 @@ Status GrowthStacks::begin(const ProcessId& process, SpaceId space, Bytes start)
                          .start_pages = static_cast<std::int64_t>(start.n) / state_->page_size,
                          .pages = static_cast<std::int64_t>(start.n) / state_->page_size,
                          .stacks = 0,
-                         .told = 0,
+                         .grew_sent = 0,
                          .period = state_->object->bss->period,
                          .pad = 0};
     const int map = state_->map(state_->object->maps.spaces);
@@ -233,7 +235,7 @@ std::vector<int> GrowthStacks::event_fds() const { return {ring_buffer__epoll_fd
 void GrowthStacks::drain(const KernelEvents& events) {
     if (!events.code || !events.stack || !events.grew || !events.sample) return;
     // Before reading, so that a process that grows from now on wakes the collector again.
-    state_->object->bss->someone_grew = 0;
+    state_->object->bss->growth_event_pending = 0;
     state_->events = &events;
     state_->left = state_->most_at_once;
     ring_buffer__consume(state_->ring.get());

@@ -26,7 +26,7 @@ class GrowthStacks : public KernelFeature {
 
     SharedMaps shared_maps() const override;
 
-    bool follows(const ProcessId& process) const;  // it was forked in the target, or begin() was called
+    bool follows(const ProcessId& process) const;  // the process was forked in the target, or begin() was called
     // For a process that started before watching, or that moved into the target: follows its growth from now on.
     // `start`: its anonymous memory now, swapped memory included.
     Status begin(const ProcessId& process, SpaceId space, Bytes start);
@@ -42,10 +42,11 @@ class GrowthStacks : public KernelFeature {
 
     ResidentMethod method() const;
     Cost cost() const;
-    // Detaches only the hooks in the page fault. Growth during the pause is attributed to no stack.
+    // Detaches only the hooks that run at page faults. Growth during the pause is attributed to no stack.
     void pause();
     Status resume();
     bool is_paused() const;
+    bool uses(std::string_view hook) const override;  // false for the hooks of resident growth during a pause
     Losses losses() const override;
     Bytes map_memory() const override;
 

@@ -25,9 +25,9 @@ std::int64_t number(std::uint64_t bytes) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
 }
 
-// Entries that hold no bytes. A process can have new stacks without end, so they make room when their map is more than
-// half full. An entry must have been empty at two readings in a row, because a BPF program that adds to an entry while
-// it is deleted loses the bytes: they are then attributed to no stack.
+// Deletes entries without bytes when their map is more than half full, because a process can make new stacks all the
+// time. Deletes only entries that were empty at two readings in a row: if a BPF program adds bytes to an entry at the
+// moment of its deletion, these bytes are attributed to no stack.
 template <class Key, class Value>
 class EmptyEntries {
   public:
@@ -71,7 +71,7 @@ HostTensors::~HostTensors() = default;
 Result<std::unique_ptr<HostTensors>> HostTensors::start(const Plan& plan, const FeatureSettings& settings) {
     const auto new_program = program_of(plan, kName, "calls");
     if (new_program.empty()) return plain_error("this kernel offers no hook for the host tensors of PyTorch");
-    if (!settings.follow_growth) return plain_error("host tensors need the recording of growth, which does not run");
+    if (!settings.follow_growth) return plain_error("host tensors are not followed, because growth is not recorded");
     auto object = BpfObject<host_tensors_bpf>::load(
         kName, {host_tensors_bpf__create_skeleton, host_tensors_plain_bpf__elf_bytes}, settings,
         {new_program, kDelete, kOutOfMemory}, [&](host_tensors_bpf& skeleton) {
@@ -87,7 +87,7 @@ Result<std::unique_ptr<HostTensors>> HostTensors::start(const Plan& plan, const 
         State{.object = std::move(*object), .new_program = new_program, .many_at_once = settings.many_user_probes})));
 }
 
-// The probe of New is attached last and detached first. So no storage is recorded whose Delete is not seen.
+// The probe of New is attached last and detached first, so that the Delete of each recorded storage is seen.
 Result<ProbeRequest> HostTensors::probes(const Fd& library, std::span<const HostTensorPlace> places,
                                          Calls calls) const {
     ProbeRequest request{.purpose = "follow the host tensors of PyTorch", .many_at_once = state_->many_at_once};
@@ -130,7 +130,7 @@ std::vector<HostTensorAccount> HostTensors::accounts() {
     return accounts;
 }
 
-// Accounts that accounts() has not forgotten. Asks the kernel once for each.
+// The accounts that accounts() has not deleted. Looks up each account in the BPF map only once.
 class HostTensors::LivingAccounts {
   public:
     explicit LivingAccounts(const State& state) : map_(state.map(state.object->maps.host_accounts)) {}
@@ -166,7 +166,7 @@ std::vector<HostTensorSite> HostTensors::sites(LivingAccounts& living) {
 
 // The sites are read first, because the calls of a site are created before the site.
 HostTensorReading HostTensors::read() {
-    const __u32 number_of_it = __atomic_fetch_add(&state_->object->data->reading, 1, __ATOMIC_RELAXED);
+    const __u32 reading_number = __atomic_fetch_add(&state_->object->data->reading, 1, __ATOMIC_RELAXED);
     LivingAccounts living(*state_);
     HostTensorReading reading{.sites = sites(living)};
     const int map = state_->map(state_->object->maps.host_calls);
@@ -180,7 +180,7 @@ HostTensorReading HostTensors::read() {
             auto& frees = reading.calls[id];
             if (calls.bytes <= 0 && !used.contains(id)) unused.push_back(key);
             // Frees from now on count for the next reading.
-            if (const ms_host_frees& noted = calls.frees[number_of_it % 2]; noted.reading == number_of_it)
+            if (const ms_host_frees& noted = calls.frees[reading_number % 2]; noted.reading == reading_number)
                 frees = {.low = number(not_below_zero(noted.low)),
                          .high = number(not_below_zero(noted.high)),
                          .fall = number(not_below_zero(noted.fall))};

@@ -1,15 +1,17 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
 #include "kernel/plan.h"
-#include "model/deaths/last_words.h"
+#include "model/deaths/death_evidence.h"
 #include "model/growth/range_event.h"
 #include "model/growth/stack.h"
 #include "model/processes/tree_event.h"
@@ -17,31 +19,35 @@
 
 namespace memscope {
 
-using SharedMaps = std::map<std::string, int>;        // by name, which is the same in every BPF object: file descriptor
-using Losses = std::map<std::string, std::uint64_t>;  // by reason; has every reason
+using SharedMaps = std::map<std::string, int>;        // file descriptor by map name; all BPF objects use the same names
+using Losses = std::map<std::string, std::uint64_t>;  // by reason; has an entry for every reason
 
-struct FeatureSettings {
+struct SessionSettings {
     bool memory_on_v1 = false;
-    unsigned watcher_pid = 0;
-    unsigned spawner_pid = 0;  // parent of the helper processes; 0: there is none
-    bool follow_mappings = false;
-    bool follow_ranges = false;
-    bool follow_descendants = false;
-    bool atomic_exchange = true;
+    pid_t spawner = 0;                // parent of memscope's helper processes, which are not counted; 0: there is none
+    bool follow_descendants = false;  // processes are followed by descent, not by cgroup
+    bool follow_mappings = true;
+    bool follow_growth = true;
+    bool follow_ranges = false;   // needs the mappings
+    bool atomic_exchange = true;  // see KernelFacts
     bool many_user_probes = false;
     bool allocates_at_probes = true;
-    bool follow_growth = false;
     std::uint32_t gpu_live = 0;       // maximum number of live CUDA allocations; 0: the default of the BPF object
     std::uint32_t tensors = 0;        // maximum number of live tensors; 0: the default of the BPF object
     std::uint32_t host_storages = 0;  // most entries of each map of host tensors; 0: the default
-    SharedMaps shared{};              // maps of the features that run already
 };
 
-// Receives the records that BPF programs send. A record whose function is empty stays in its ring buffer. The code
+// What a feature needs to start: the settings of its session, without those that the kernel has no hook for.
+struct FeatureSettings : SessionSettings {
+    unsigned watcher_pid = 0;
+    SharedMaps shared{};  // maps of the features that run already
+};
+
+// Receives the records that BPF programs send. If a function is empty, its records stay in the ring buffer. The code
 // objects of a stack come before the stack. A stack is sent again only if the BPF programs have forgotten it.
 struct KernelEvents {
     std::function<void(const TreeEvent&)> tree{};
-    std::function<void(const LastWords&)> death{};  // a process was killed, or exited after a failed allocation
+    std::function<void(const DeathEvidence&)> death{};  // a process was killed, or exited after a failed allocation
     std::function<void(const RangeEvent&)> range{};
     std::function<void(const ms_code&)> code{};
     std::function<void(const RawStack&)> stack{};

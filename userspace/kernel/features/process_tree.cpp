@@ -31,7 +31,7 @@ struct ProcessTree::State {
 
     BpfObject<tree_bpf> object;
     RecordRing<TreeEvent> tree{[](auto record) { return decode_tree_event(record, page_bytes()); }};
-    RecordRing<LastWords> deaths{[](auto record) { return decode_death(record, page_bytes()); }};
+    RecordRing<DeathEvidence> deaths{[](auto record) { return decode_death(record, page_bytes()); }};
     RecordRing<RangeEvent> ranges{decode_range_event, sizeof(ms_range)};  // open only if ranges are followed
 };
 
@@ -83,7 +83,7 @@ int ProcessTree::members_map() const { return bpf_map__fd(state_->object->maps.m
 int ProcessTree::targets_map() const { return bpf_map__fd(state_->object->maps.targets); }
 
 SharedMaps ProcessTree::shared_maps() const {
-    return maps_of(state_->object.object(), {"targets", "members", "mappings", "ranges", "last_words", "deaths",
+    return maps_of(state_->object.object(), {"targets", "members", "mappings", "ranges", "death_evidence", "deaths",
                                              "gpu_failures", "host_failures", "tree_events"});
 }
 

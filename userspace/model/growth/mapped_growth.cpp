@@ -50,10 +50,10 @@ void MappedGrowth::apply(const RangeEvent& event) {
         return;
     }
     if (event.call == MS_RANGE_EXEC || event.generation != space->generation) {
-        const bool untold = event.call != MS_RANGE_EXEC && !space->is_new;
+        const bool missed_exec = event.call != MS_RANGE_EXEC && !space->is_new;
         *space = Space{.is_new = space->is_new && event.call != MS_RANGE_EXEC,
                        .to_be_read = event.call != MS_RANGE_EXEC,
-                       .reconciled = space->reconciled + (untold ? 1 : 0),
+                       .reconciled = space->reconciled + (missed_exec ? 1 : 0),
                        .generation = event.generation};
         space->lost = event.lost;
         if (event.call == MS_RANGE_EXEC) return;
@@ -64,7 +64,7 @@ void MappedGrowth::apply(const RangeEvent& event) {
     if (!own(*space).apply(event)) space->to_be_read = true;
 }
 
-void MappedGrowth::meet(ProcessId id, std::uint64_t lost) {
+void MappedGrowth::track(ProcessId id, std::uint64_t lost) {
     if (Space* const space = begin(id)) note_lost(*space, lost);
 }
 

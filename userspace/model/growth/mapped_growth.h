@@ -25,9 +25,9 @@ class MappedGrowth {
     static constexpr std::size_t kMostInherited = 1024;
 
     void apply(const RangeEvent& event);
-    // To be called for each followed process that is alive. An unknown process existed before watching began. For a
-    // known one, `lost` can be newer than the count in its last event.
-    void meet(ProcessId id, std::uint64_t lost);
+    // Call this for each followed process that is alive. An unknown process existed before watching began. Of a known
+    // process, `lost` can be newer than the count in its last event.
+    void track(ProcessId id, std::uint64_t lost);
     void end(ProcessId id);  // the process has exited, or it cannot be read any more
 
     std::vector<ProcessId> to_be_read() const;

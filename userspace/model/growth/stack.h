@@ -27,6 +27,7 @@ struct RawStack {
     std::vector<PythonCall> python{};
     std::vector<std::uint64_t> native{};
     bool truncated = false;  // there were more Python frames
+    Seconds recorded{};      // boot clock
 };
 
 // Anonymous memory that was added at a stack.

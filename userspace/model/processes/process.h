@@ -65,7 +65,7 @@ struct TaskSample {
     pid_t parent = 0;
     CgroupId target = kNoCgroup;           // innermost watched cgroup of the process
     std::string comm{};                    // any bytes
-    std::optional<AddressSpace> memory{};  // none: the process uses that of another one (vfork), or is exiting
+    std::optional<AddressSpace> memory{};  // none: it uses that of another process (vfork), or is exiting
     std::uint32_t threads = 0;
     Faults faults{};              // of all threads, exited ones included
     bool faults_partial = false;  // a lower bound: not all threads were visited
@@ -79,6 +79,17 @@ struct ScannedTask {
     TaskSample task{};
     const Mappings* mappings = nullptr;  // owned by the scanner, valid until the next scan; null: not followed
     std::uint64_t mappings_activity = 0;
+};
+
+// A process of the machine, as any user can see it in /proc, before it is watched.
+struct ListedProcess {
+    ProcessId id{};
+    pid_t parent = 0;
+    std::string comm{};               // any bytes
+    std::vector<std::string> argv{};  // empty: not known
+    bool forked_without_exec = false;
+    Bytes memory{};        // anonymous memory, shared memory and swap; pages that processes share count in each of them
+    std::string cgroup{};  // in the hierarchy of the memory controller, without slashes around it; "" is the root
 };
 
 }  // namespace memscope

@@ -70,7 +70,7 @@ std::string holder_text(const RoleKey& key, std::uint64_t processes) {
 // "trainer 31 GiB, 3 dataloader workers 8.0 GiB": own memory and shared memory of each role, the largest first.
 std::string holders(const TargetSnapshot& target) {
     struct Holder {
-        std::string who;
+        std::string name;
         Bytes size;
     };
     std::vector<Holder> all;
@@ -79,7 +79,7 @@ std::string holders(const TargetSnapshot& target) {
     std::ranges::stable_sort(all, [](const Holder& a, const Holder& b) { return a.size > b.size; });
     std::string text;
     for (std::size_t i = 0; i < std::min(all.size(), kMostRoles); ++i)
-        text += fmt::format("{}{} {}", i == 0 ? "" : ", ", all[i].who, human_size(all[i].size));
+        text += fmt::format("{}{} {}", i == 0 ? "" : ", ", all[i].name, human_size(all[i].size));
     if (all.size() > kMostRoles) text += fmt::format(" and {} more roles", all.size() - kMostRoles);
     return text;
 }

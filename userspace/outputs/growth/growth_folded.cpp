@@ -48,7 +48,7 @@ FoldedGrowth growth_folded(const GrowthReport& report) {
     for (const UnattributedGrowth& part : plane.unattributed)
         add("[unattributed];[" + frame_text(part.reason) + "]", part.bytes);
     if (unshown > 0)
-        folded.note = fmt::format("{} of the sums are negative, and the format has no line for them: {} bytes", unshown,
+        folded.note = fmt::format("{} of the sums are negative, and this format cannot show them: {} bytes", unshown,
                                   unshown_bytes);
     return folded;
 }

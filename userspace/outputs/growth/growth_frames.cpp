@@ -33,7 +33,7 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 SiteParts parts_of(const GrowthSite& site) {
     const std::span python(site.python);
     if (python.empty()) return {.native = site.native};
-    const PythonFrame* own = telling_frame(site.python);
+    const PythonFrame* own = own_frame(site.python);
     const auto inside = static_cast<std::size_t>(own - python.data());
     return {.own = own,
             .inside = python.first(inside),

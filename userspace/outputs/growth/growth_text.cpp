@@ -58,11 +58,11 @@ constexpr Reason kReasons[] = {
     {"other", "at more different stacks than can be recorded"},
     {"unknown_stack", "at stacks whose names were lost"},
     {"pending", "at stacks that are still being read: ask again in a moment"},
-    {"paused", "while the hook was off because it cost too much"},
-    {"no_address", "grown without an address: populated, locked, or by the kernel"},
+    {"paused", "while the hook was paused, because it cost too much"},
+    {"no_address", "without a known address: populated by mmap or mlock, or by the kernel"},
     {"before", "memory from before watching began, freed since, or sampling error"},
     {"freed_since", "freed since then"},
-    {"small_before", "held then at call sites that were too small to be remembered"},
+    {"small_before", "at call sites that were too small to be stored at that time"},
     {"smaller_sites", "at smaller call sites"},
     {"below_step", "less than 512 KiB in a process, or not counted yet"},
     {"lost", "mapped while events were lost"},
@@ -84,7 +84,7 @@ std::string tail_of(const std::string& path, std::size_t width) {
     return file_name(path);
 }
 
-// As many words as fit into a row, then the number of the others.
+// A row with as many words as fit, then the number of the other words.
 std::string row_of(std::string_view head, const std::vector<std::string>& words, std::string_view between,
                    std::size_t width) {
     std::string row(head);
@@ -162,8 +162,8 @@ std::vector<std::string> caller_rows(std::span<const PythonFrame> callers, std::
     return rows_of(kHead, callers_without_libraries(callers), kBetween, width);
 }
 
-// The library frames and native functions that an own line called, outermost first. The ones in the middle are cut:
-// the first shows what the line called, the last what added the memory.
+// The library frames and native functions that an own line called, outermost first. Frames in the middle are cut,
+// because the first frame shows what the line called, and the last frame shows what added the memory.
 std::string calls_row(const std::vector<std::string>& calls, std::size_t width) {
     constexpr std::string_view kHead = "calls ";
     constexpr std::string_view kBetween = " › ";
@@ -203,7 +203,7 @@ std::vector<std::string> around(const GrowthSite& site, std::size_t width) {
     return lines;
 }
 
-// What an allocator enlarged at a site of the mapped plane. Empty if the line mapped the memory for itself.
+// The heap or stack that was enlarged at a site of the mapped plane. Empty if the line mapped the memory for itself.
 std::string_view enlarged(const GrowthSite& site) {
     return site.native.empty() ? std::string_view() : enlarged_by(site.native.front().symbol);
 }
@@ -237,11 +237,11 @@ class TextWriter {
 void TextWriter::site(const GrowthSite& site, std::size_t stacks, std::int64_t sum, std::string_view note) {
     const std::string numbers =
         right(human_growth(site.bytes), kBytes) + right(share_text(site.bytes, sum), kShare) + "  ";
-    const std::string who =
+    const std::string role_and_count =
         left(role_text(site.role), kRole) + right(std::to_string(site.pids.size()), kProcesses) + "  ";
-    const std::size_t one_line = display_width(numbers) + display_width(who);
+    const std::size_t one_line = display_width(numbers) + display_width(role_and_count);
     if (one_line + kNarrowest <= width_ + 5) {
-        out_ += numbers + who + paint_(Colour::bold, site_line(site, width_ - one_line)) + "\n";
+        out_ += numbers + role_and_count + paint_(Colour::bold, site_line(site, width_ - one_line)) + "\n";
     } else {  // no room beside the numbers
         line(numbers + left(role_text(site.role), kRole));
         out_ += std::string(2, ' ') + paint_(Colour::bold, site_line(site, width_ - 2)) + "\n";
@@ -394,7 +394,7 @@ std::string growth_text(const GrowthReport& report, const TextLook& look) {
         }
     const Growth& growth = report.growth;
     if (growth.file_mapped_bytes != 0 || growth.reserved_bytes != 0)
-        writer.line(fmt::format("  and not growth: {} of mapped files, {} reserved without access",
+        writer.line(fmt::format("  not counted as growth: {} of mapped files, {} reserved without access",
                                 human_growth(growth.file_mapped_bytes), human_growth(growth.reserved_bytes)),
                     Colour::dim);
     if (writer.short_native())

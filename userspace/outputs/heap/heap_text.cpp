@@ -65,7 +65,7 @@ std::string gap_text(HeapGap gap) {
         case HeapGap::too_many:
             return "more than the limit";
         case HeapGap::time_limit:
-            return "out of time: the rest was estimated or left out";
+            return "time limit reached: the rest was estimated or left out";
     }
     return "";
 }

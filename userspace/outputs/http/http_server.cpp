@@ -44,7 +44,7 @@ class LateAnswers {
     LateAnswers& operator=(const LateAnswers&) = delete;
     ~LateAnswers() { stop(); }
 
-    // False: too many wait already.
+    // False: too many requests are waiting already.
     bool add(MHD_Connection* connection, Exchange& exchange, std::function<HttpResponse()> make) {
         constexpr std::size_t kMostWaiting = 32;
         const std::lock_guard lock(mutex_);
@@ -55,8 +55,8 @@ class LateAnswers {
         return true;
     }
 
-    // Answers those that wait with 503. To be called before the daemon stops, which must not have suspended
-    // connections.
+    // Answers the waiting requests with 503. Call this before MHD_stop_daemon(), because no connection may be suspended
+    // then.
     void stop() {
         {
             const std::lock_guard lock(mutex_);
@@ -66,7 +66,7 @@ class LateAnswers {
         if (thread_.joinable()) thread_.join();
         for (const Waiting& each : waiting_) {
             each.exchange->response =
-                HttpResponse{.status = MHD_HTTP_SERVICE_UNAVAILABLE, .body = "memscope is ending\n"};
+                HttpResponse{.status = MHD_HTTP_SERVICE_UNAVAILABLE, .body = "memscope is shutting down\n"};
             MHD_resume_connection(each.connection);
         }
         waiting_.clear();
@@ -114,6 +114,7 @@ struct HttpServer::Running {
     HttpHandler handler;
     RequestDeadline deadline;
     LateAnswers late{};
+    LateAnswers slow{};  // HttpResponse::slow
     std::uint16_t port = 0;
     fs::path unix_path{};
     struct stat unix_file{};
@@ -126,6 +127,7 @@ struct HttpServer::Running {
         if (!unix_path.empty() && ::stat(unix_path.c_str(), &now) == 0 && now.st_ino == unix_file.st_ino)
             ::unlink(unix_path.c_str());
         late.stop();
+        slow.stop();
         if (daemon) MHD_stop_daemon(daemon);  // closes the socket it listens on
     }
 
@@ -233,17 +235,19 @@ MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, 
     if (!*state) *state = new Exchange;  // on_completed() deletes it
     auto& exchange = *static_cast<Exchange*>(*state);
     const bool first_call = !std::exchange(exchange.head_taken, true);
-    if (first_call && has_short_body(connection)) return MHD_YES;  // called again with it, and after it
+    if (first_call && has_short_body(connection)) return MHD_YES;  // called again with the body, and after it
     if (*body_size > 0) {
         *body_size = 0;
         return MHD_YES;
     }
     server.deadline.answered(socket_of(connection));
-    if (exchange.response) return send(connection, *exchange.response);  // called again after it was made
+    if (exchange.response) return send(connection, *exchange.response);  // called again after the answer was made
     const HttpResponse response = answer(server.handler, connection, path, method, version);
     if (!response.later) return send(connection, response);
-    if (server.late.add(connection, exchange, response.later)) return MHD_YES;
-    return send(connection, {.status = MHD_HTTP_SERVICE_UNAVAILABLE, .body = "too many requests of this kind wait\n"});
+    LateAnswers& queue = response.slow ? server.slow : server.late;
+    if (queue.add(connection, exchange, response.later)) return MHD_YES;
+    return send(connection,
+                {.status = MHD_HTTP_SERVICE_UNAVAILABLE, .body = "too many requests of this kind are waiting\n"});
 }
 
 void on_completed(void*, MHD_Connection*, void** state, MHD_RequestTerminationCode) {

@@ -68,7 +68,7 @@ HttpResponse text(const SnapshotPtr& snapshot, const HttpRequest& request, const
     return {.body = all};
 }
 
-// Later: symbols of native code may have to be loaded first.
+// Answers later (HttpResponse::later), because symbols of native code may have to be loaded first.
 HttpResponse growth(const SnapshotPtr& snapshot, const HttpRequest& request, const RouteOptions& options) {
     const auto asked = asked_for(*snapshot, request);
     if (asked.size() == 1)
@@ -79,13 +79,13 @@ HttpResponse growth(const SnapshotPtr& snapshot, const HttpRequest& request, con
     return {.status = 400, .body = "growth needs the name of one target: add target=NAME\n"};
 }
 
-// Later: censuses are taken first, which takes seconds.
+// Answers later (HttpResponse::later), because the censuses take seconds to a minute.
 HttpResponse heap(const SnapshotPtr& snapshot, const HttpRequest& request, const RouteOptions& options) {
     const auto asked = asked_for(*snapshot, request);
     if (asked.size() == 1)
-        return {.later = [snapshot, target = asked.front(), source = options.heap, request] {
-            return answer_heap(*target, source, request);
-        }};
+        return {.later = [snapshot, target = asked.front(), source = options.heap,
+                          request] { return answer_heap(*target, source, request); },
+                .slow = true};
     if (request.query("target")) return unknown_target(request);
     return {.status = 400, .body = "heap needs the name of one target: add target=NAME\n"};
 }

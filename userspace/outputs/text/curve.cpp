@@ -155,13 +155,13 @@ std::vector<CurveRow> draw_curve(std::span<const CurvePoint> points, const Curve
         const std::string label = labelled ? human_size({static_cast<std::uint64_t>(level)}) + " " : std::string();
         add(row, right(label, kLabel) + (labelled ? "┤" : "│"), CurvePart::axis);
         const bool dashed = near && y == limit_row(limit / top, rows);
-        const std::string said = dashed                          ? limit_text(*look.limit, "")
+        const std::string note = dashed                          ? limit_text(*look.limit, "")
                                  : look.limit && !near && y == 0 ? limit_text(*look.limit, "is far above ")
                                                                  : std::string();
         for (std::size_t x = 0; x < columns;) {
-            const std::size_t width = display_width(said);
+            const std::size_t width = display_width(note);
             if (x == 2 && width > 0 && canvas.is_empty(x, x + width, y)) {
-                add(row, said, CurvePart::limit);
+                add(row, note, CurvePart::limit);
                 x += width;
                 continue;
             }

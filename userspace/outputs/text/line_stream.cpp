@@ -15,14 +15,10 @@ namespace {
 
 // Enough for a tick of some thousand processes, and the most that the kernel gives an unprivileged user by default.
 constexpr int kPipeBytes = 1 << 20;
-// How long to wait for a reader that is still reading a tick larger than its pipe. Another wait follows only after
-// progress, so a reader that does not read costs a single wait.
-constexpr int kPatienceMs = 5;
-constexpr int kMostWaits = 10;
 
-bool ready_to_write(int fd, int timeout_ms) {
+bool ready_to_write(int fd) {
     pollfd poll_fd{fd, POLLOUT, 0};
-    return ::poll(&poll_fd, 1, timeout_ms) > 0;
+    return ::poll(&poll_fd, 1, 0) > 0;
 }
 
 // The reader is gone, or the terminal hung up. All other errors (full pipe, full disk) can be temporary.
@@ -59,7 +55,7 @@ long LineStream::write_once(std::string_view bytes) const {
             return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         case Kind::polled:
             // A pipe that poll() reports as writable has room for PIPE_BUF bytes, so this write does not block.
-            if (!ready_to_write(fd_.get(), 0)) {
+            if (!ready_to_write(fd_.get())) {
                 errno = EAGAIN;
                 return -1;
             }
@@ -91,16 +87,6 @@ LineStream::Push LineStream::push() {
     return Push::done;
 }
 
-LineStream::Push LineStream::push_while_read() {
-    for (int waits = 0;; ++waits) {
-        const std::size_t before = done_;
-        const Push result = push();
-        const bool progress = done_ > before;
-        if (result != Push::blocked || !progress || kind_ == Kind::file || waits == kMostWaits) return result;
-        if (!ready_to_write(fd_.get(), kPatienceMs)) return result;
-    }
-}
-
 std::optional<Error> LineStream::take_trouble() {
     if (failed_with_ == 0 || std::exchange(trouble_reported_, true)) return std::nullopt;
     return system_error(failed_with_, "write to standard output", "the output that could not be written is lost");
@@ -114,18 +100,23 @@ LineStream::Outcome LineStream::skip() {
 LineStream::Outcome LineStream::write_tick(const std::vector<std::string>& lines) {
     if (closed_) return Outcome::closed;
     if (!pending_.empty()) {
-        const Push rest = push_while_read();
+        const Push rest = push();
         if (rest == Push::closed) return Outcome::closed;
         if (rest == Push::blocked) return skip();
     }
     for (const std::string& line : lines) pending_ += line + "\n";
-    const Push result = push_while_read();
+    const Push result = push();
     if (result == Push::closed) return Outcome::closed;
-    if (result == Push::blocked && done_ == 0) {  // nothing of it was written, so no line is cut
+    if (result == Push::blocked && done_ == 0) {  // nothing of the tick was written, so no line is cut
         pending_.clear();
         return skip();
     }
     return Outcome::written;
+}
+
+LineStream::Outcome LineStream::write_rest() {
+    if (!closed_ && !pending_.empty()) (void)push();
+    return closed_ ? Outcome::closed : Outcome::written;
 }
 
 void LineStream::finish(Seconds at_most) {

@@ -11,7 +11,7 @@
 
 namespace memscope {
 
-// Standard output for `--json`. A reader that does not read never delays a tick: whole ticks are skipped and
+// Standard output. Nothing here waits for a reader, except finish(): if the reader is slow, whole ticks are skipped and
 // counted. A tick that was partly written is finished before the next one, so lines are always complete.
 //
 // O_NONBLOCK is never set on the descriptor that memscope was given, because the flag belongs to the open file, which
@@ -23,7 +23,12 @@ class LineStream {
 
     enum class Outcome { written, skipped, closed };
     Outcome write_tick(const std::vector<std::string>& lines);  // lines without newline
-    std::uint64_t skipped() const { return skipped_; }          // ticks
+    // Writes as much of the last tick as there is room for. Call this when fd() has become writable, so that a reader
+    // that keeps up gets ticks that are larger than its pipe.
+    Outcome write_rest();
+    bool has_rest() const { return !pending_.empty(); }
+    int fd() const { return fd_.get(); }                // -1: it was closed from the start
+    std::uint64_t skipped() const { return skipped_; }  // ticks
     // Why standard output cannot be written, returned once. A slow reader is not an error.
     std::optional<Error> take_trouble();
     void finish(Seconds at_most);  // writes the rest of a tick that was partly written
@@ -35,7 +40,6 @@ class LineStream {
     LineStream(Fd fd, Kind kind, bool closed) : fd_(std::move(fd)), kind_(kind), closed_(closed) {}
     long write_once(std::string_view bytes) const;
     Push push();
-    Push push_while_read();
     Outcome skip();
 
     Fd fd_;

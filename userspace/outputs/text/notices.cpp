@@ -100,7 +100,7 @@ std::string counted(std::uint64_t n, std::string noun) {
 }
 
 // "9 processes (1 trainer, 8 dataloader workers)"
-std::string census(const TargetSnapshot& target) {
+std::string process_counts(const TargetSnapshot& target) {
     std::map<Role, std::uint64_t> by_role;
     for (const auto& [key, totals] : target.roles) by_role[key.role] += totals.processes;
     std::string roles;
@@ -208,8 +208,8 @@ std::vector<std::string> gpu_trouble(const Snapshot* before, const Snapshot& now
 
 }  // namespace
 
-// A heap census comes after the verdict that wanted it, so the cause has a line of its own. One line for each leak: the
-// share of free memory can vary around the threshold.
+// A heap census comes after the verdict that triggered it, so the cause has a line of its own. There is one line for
+// each leak, because the share of free memory can vary around the threshold.
 void NoticeWriter::free_memory(const TargetSnapshot& now, std::vector<std::string>& lines) {
     const ScopeVerdict* verdict = now.verdict();
     if (!verdict || verdict->judgement.verdict != Verdict::leaking) {
@@ -224,7 +224,7 @@ void NoticeWriter::free_memory(const TargetSnapshot& now, std::vector<std::strin
     if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
 }
 
-// The same for the containers of Python that have grown: they are known when a leak has had two censuses.
+// One line for each leak about the containers of Python that have grown. They are known only after two censuses.
 void NoticeWriter::holders(const TargetSnapshot& now, std::vector<std::string>& lines) {
     const ScopeVerdict* verdict = now.verdict();
     if (!verdict || verdict->judgement.verdict != Verdict::leaking) {
@@ -249,11 +249,11 @@ std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSna
     if (!was_up) {
         lines.push_back(now.processes.empty()
                             ? fmt::format("watching, {}, no processes yet", human_size(now.memory.usage))
-                            : fmt::format("watching, {}, {}", human_size(now.memory.usage), census(now)));
+                            : fmt::format("watching, {}, {}", human_size(now.memory.usage), process_counts(now)));
         before = nullptr;
         marks_.erase(now.info.name);
     } else if (before->processes.empty() && !now.processes.empty()) {
-        lines.push_back(fmt::format("no longer empty: {}, {}", human_size(now.memory.usage), census(now)));
+        lines.push_back(fmt::format("no longer empty: {}, {}", human_size(now.memory.usage), process_counts(now)));
     } else if (!before->processes.empty() && now.processes.empty()) {
         lines.push_back(fmt::format("empty: all processes have ended, {} stay charged", human_size(now.memory.usage)));
     }
@@ -272,8 +272,8 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
         const TargetSnapshot* target = find(&now, entry.first);
         return !target || !target->up;
     });
-    for (std::set<std::string>* said : {&free_memory_, &holders_})
-        std::erase_if(*said, [&](const std::string& name) { return !find(&now, name); });
+    for (std::set<std::string>* names : {&free_memory_, &holders_})
+        std::erase_if(*names, [&](const std::string& name) { return !find(&now, name); });
     std::vector<std::string> all;
     const auto append = [&](const std::string& name, const std::vector<std::string>& lines) {
         for (const std::string& line : lines) all.push_back(printable(name) + ": " + line);
@@ -313,7 +313,7 @@ std::vector<std::string> unwatched_targets(const SelfSample* before, const SelfS
 std::string waiting_notice(const std::vector<std::string>& names) {
     std::string quoted;
     for (const std::string& name : names) quoted += (quoted.empty() ? "'" : " or '") + printable(name) + "'";
-    return "memscope: no cgroup is called " + quoted + " yet: waiting for one";
+    return "memscope: no cgroup is called " + quoted + " yet: waiting for it";
 }
 
 }  // namespace memscope

@@ -62,7 +62,7 @@ MatchingCgroups find_matching(const CgroupHierarchy& hierarchy, const std::strin
     }
     if (start.matches() && !prefix.empty()) matching.found.push_back({prefix, top->id()});
 
-    std::vector<GlobProgress> levels{start};  // one for each directory between the top and the visited one
+    std::vector<GlobProgress> levels{start};  // one for each directory from the top to the visited directory
     const WalkResult walked = walk_directories(top->fd(), prefix, bounds, [&](const WalkedDirectory& directory) {
         levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(directory.depth), levels.end());
         levels.push_back(levels.back().after(directory.name));
@@ -92,7 +92,7 @@ Result<std::string> resolve_plain(const CgroupHierarchy& hierarchy, const std::s
             return plain_error(fmt::format("the unit '{}' has more than one cgroup", path),
                                fmt::format("name one by its path: {}", quoted(units)));
     }
-    const auto near = near_names(path, existing);
+    const auto near = similar_names(path, existing);
     return system_error(ENOENT, fmt::format("no cgroup '{}' below {}", path, hierarchy.mount.native()),
                         near.empty() ? "use --wait to wait for it"
                                      : fmt::format("did you mean {}? or use --wait to wait for it", quoted(near)));

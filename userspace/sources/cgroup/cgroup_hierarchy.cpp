@@ -57,7 +57,7 @@ Result<CgroupHierarchy> find_hierarchy(const SysRoot& root) {
     if (!chosen && list->truncated)
         return plain_error("find the cgroup hierarchy: the list of mounts is longer than the " +
                                std::to_string(kMountinfoLimit >> 20) + " MiB that memscope reads",
-                           "unmount what is not needed");
+                           "unmount file systems that are not needed");
     return chosen;
 }
 

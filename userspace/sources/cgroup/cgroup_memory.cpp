@@ -13,7 +13,7 @@
 namespace memscope {
 namespace {
 
-// Reads a file that not every kernel has; none if it is absent. Disabled PSI makes the read fail with EOPNOTSUPP.
+// Reads a file that not every kernel has. `nullopt` if it is absent, or if PSI is disabled (EOPNOTSUPP).
 Result<std::optional<std::string>> read_if_there(const Fd& directory, const char* name) {
     auto text = read_file_at(directory, name);
     if (text) return std::optional(*std::move(text));
@@ -51,7 +51,7 @@ Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage, Byt
         if (!kernel) return kernel.error();
         stat->kernel = *kernel;
     }
-    const auto parts = take_apart(usage, *stat, version == 1 ? std::optional(countable_kernel) : std::nullopt);
+    const auto parts = split_usage(usage, *stat, version == 1 ? std::optional(countable_kernel) : std::nullopt);
     if (!parts) return parts.error();
 
     const char* swap_file = version == 1 ? "memory.memsw.usage_in_bytes" : "memory.swap.current";
@@ -281,8 +281,8 @@ Status CgroupMemory::add_candidates(std::size_t measured, const HostMemory& host
 
 Result<std::optional<MemoryEvents>> CgroupMemory::read_events(const CgroupDirectory& measured) {
     if (version_ == 2) return read_events_v2(measured.fd());
-    // The walk reads one file per cgroup, so it is done after a kill. It is also done now and then, because a kill
-    // event can be lost.
+    // The walk reads one file per cgroup, so it is not done at every sample. It is done after a kill, and once in
+    // kSamplesBetweenWalks samples, because a kill event can be lost.
     constexpr std::uint64_t kSamplesBetweenWalks = 60;
     if (samples_++ % kSamplesBetweenWalks == 0 || kill_noted_) {
         const auto kills = kills_.sum_up(measured);

@@ -105,8 +105,8 @@ std::string joined(std::string_view path, std::string_view name) {
     return out += name;
 }
 
-std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& existing,
-                                    std::size_t most) {
+std::vector<std::string> similar_names(std::string_view wanted, const std::vector<std::string>& existing,
+                                       std::size_t most) {
     std::vector<std::pair<std::size_t, std::string_view>> likely;
     for (const std::string& path : existing)
         if (const auto score = unlikeness(last_component(wanted), last_component(path)))

@@ -19,8 +19,8 @@ Result<CgroupName> parse_cgroup_name(std::string_view typed, const CgroupHierarc
 
 std::string_view last_component(std::string_view path);
 std::string joined(std::string_view path, std::string_view name);
-// Existing names that are similar to the wanted one, best first, compared by the last component.
-std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& existing,
-                                    std::size_t most = 3);
+// Existing names that are similar to `wanted`, best first, compared by the last component.
+std::vector<std::string> similar_names(std::string_view wanted, const std::vector<std::string>& existing,
+                                       std::size_t most = 3);
 
 }  // namespace memscope

@@ -6,13 +6,13 @@
 namespace memscope {
 namespace {
 
-Bytes or_none(const std::optional<Bytes>& bytes) { return bytes.value_or(Bytes{}); }
+Bytes or_zero(const std::optional<Bytes>& bytes) { return bytes.value_or(Bytes{}); }
 
 // Kernels before 5.18 have no sum of the kernel memory.
 Bytes kernel_memory(const MemoryStat& stat) {
     if (stat.kernel) return *stat.kernel;
-    return or_none(stat.kernel_stack) + or_none(stat.slab) + or_none(stat.pagetables) + or_none(stat.percpu) +
-           or_none(stat.sock);
+    return or_zero(stat.kernel_stack) + or_zero(stat.slab) + or_zero(stat.pagetables) + or_zero(stat.percpu) +
+           or_zero(stat.sock);
 }
 
 // Pages freed with MADV_FREE still count as anon but are on the file lists, so the anonymous lists do not contain them.
@@ -23,20 +23,21 @@ Bytes anonymous_that_stays(const MemoryStat& stat, Bytes counted) {
 
 }  // namespace
 
-Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat, const std::optional<Bytes>& countable_kernel) {
+Result<MemoryParts> split_usage(Bytes usage, const MemoryStat& stat, const std::optional<Bytes>& countable_kernel) {
     if (!stat.anon || !stat.file)
-        return Error{
-            std::make_error_code(std::errc::bad_message), "memory.stat lacks the anonymous or file memory", {}};
-    const Bytes shmem = or_none(stat.shmem), kernel = kernel_memory(stat);
+        return Error{std::make_error_code(std::errc::bad_message),
+                     "memory.stat has no line for anonymous or for file memory",
+                     {}};
+    const Bytes shmem = or_zero(stat.shmem), kernel = kernel_memory(stat);
     MemoryByKind kinds{.anon = *stat.anon,
                        .shmem = shmem,
-                       .file = *stat.file - (shmem + or_none(stat.swapcached)),
+                       .file = *stat.file - (shmem + or_zero(stat.swapcached)),
                        .kernel = kernel,
                        .other = {}};
     kinds.other = usage - (kinds.anon + kinds.shmem + kinds.file + kinds.kernel);
     const Bytes anonymous = anonymous_that_stays(stat, kinds.anon + kinds.shmem);
     const Bytes kernel_that_stays =
-        countable_kernel ? std::min(kernel, *countable_kernel) : kernel - or_none(stat.slab_reclaimable);
+        countable_kernel ? std::min(kernel, *countable_kernel) : kernel - or_zero(stat.slab_reclaimable);
     return MemoryParts{kinds, anonymous + kernel_that_stays, stat.pagetables};
 }
 
@@ -70,7 +71,7 @@ LimitCandidate host_candidate(const HostMemory& host, bool swap_counts) {
     Bytes limit = host.total - host.hugetlb, free = host.available;
     if (swap_counts) {
         limit += host.swap_total;
-        // Those pages are both in swap and in memory, but need only one place.
+        // A page in the swap cache occupies both swap and memory, but needs only one of them.
         free += host.swap_free + host.swap_cached;
     }
     return {"host", limit, limit - free};

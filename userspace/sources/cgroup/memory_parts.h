@@ -14,9 +14,9 @@ struct MemoryParts {
     Bytes unreclaimable{};
     std::optional<Bytes> page_tables{};  // none: not in memory.stat
 };
-// `countable_kernel`: for cgroup v1, see countable_kernel_memory(). None: memory.stat has the reclaimable part of the
-// slab.
-Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat, const std::optional<Bytes>& countable_kernel = {});
+// `countable_kernel`: for cgroup v1, see countable_kernel_memory(). `nullopt` (v2 and the host): the reclaimable part
+// of the slab is in memory.stat, and the rest of the kernel memory counts.
+Result<MemoryParts> split_usage(Bytes usage, const MemoryStat& stat, const std::optional<Bytes>& countable_kernel = {});
 
 // Kernel memory that can be counted by process and that exists as long as the process does: page tables and the kernel
 // stack of each thread.
@@ -29,7 +29,7 @@ struct CgroupLimits {
     Limit memory{};
     std::optional<Limit> swap{};
 };
-// The memory that counts against that limit.
+// The memory that counts against the limit of a cgroup.
 struct HeldMemory {
     Bytes unreclaimable{};
     Bytes swap{};

@@ -20,7 +20,7 @@ constexpr std::size_t kSectionLimit = 4096;
 constexpr std::size_t kSectionNamesLimit = std::size_t{1} << 20;
 constexpr std::size_t kSectionNameLimit = 64;
 
-bool is_ours(const Elf64_Ehdr& header) {
+bool is_supported(const Elf64_Ehdr& header) {
     return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
            header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_ident[EI_VERSION] == EV_CURRENT;
 }
@@ -46,7 +46,7 @@ Result<ElfFile> ElfFile::open(const Fd& file) {
 
     const auto header = elf.read_as<Elf64_Ehdr>(0);
     if (!header) return plain_error("not an ELF file: too short");
-    if (!is_ours(*header)) return plain_error("not a 64-bit little-endian ELF file");
+    if (!is_supported(*header)) return plain_error("not a 64-bit little-endian ELF file");
     if (const auto read = elf.read_segments(*header); !read) return read.error();
     elf.read_sections(*header);
     return elf;
@@ -85,7 +85,7 @@ std::optional<T> ElfFile::read_as(std::uint64_t offset) const {
 Status ElfFile::read_segments(const Elf64_Ehdr& header) {
     if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > kSegmentLimit ||
         !holds(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)))
-        return plain_error("an ELF file without program headers, or with damaged ones");
+        return plain_error("the ELF file has no valid program headers");
     const auto headers = headers_in<Elf64_Phdr>(read(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)));
     for (const Elf64_Phdr& segment : headers) {
         if (!holds(segment.p_offset, segment.p_filesz)) continue;
@@ -123,7 +123,7 @@ void ElfFile::read_sections(const Elf64_Ehdr& header) {
                         .type = section.sh_type,
                         .flags = section.sh_flags,
                         .link = section.sh_link};
-        // An invalid section stays as an empty entry, because others link to it by its index.
+        // An invalid section stays as an empty entry, because other sections link to it by its index.
         if (!holds(kept.offset, kept.file_size()) || section.sh_type == SHT_NULL) kept = {};
         sections_.push_back(std::move(kept));
         names.push_back(section.sh_name);
@@ -218,7 +218,7 @@ void for_each_chunk(const ElfFile& file, const ElfSection& section, std::size_t 
 }
 
 // Offset of `needle` at or after `from`; npos: none. string_view::find compares the needle at each byte that equals its
-// first one, which takes seconds for a text of nothing but such bytes. memmem() is linear for every text.
+// first byte, which takes seconds for a text that consists of such bytes. memmem() is linear for every text.
 std::size_t find_from(std::string_view text, std::string_view needle, std::size_t from) {
     if (from >= text.size()) return std::string_view::npos;
     const void* found = ::memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
@@ -282,7 +282,7 @@ void ElfFile::find_in(std::uint32_t type, std::span<const std::string_view> name
         if (end == std::string_view::npos) return true;  // longer than every wanted name, or not terminated
         const auto [first, last] = wanted.equal_range(start.substr(0, end));
         for (auto match = first; match != last; ++match) found[match->second] = {symbol.st_value, symbol.st_size};
-        wanted.erase(first, last);  // of several symbols with one name the first one counts
+        wanted.erase(first, last);  // of several symbols with one name, the first symbol counts
         return !wanted.empty();
     });
 }

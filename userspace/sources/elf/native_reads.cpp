@@ -17,8 +17,8 @@ bool holds(const std::string& page, const std::string& digits) {
     return page.find(bytes) != std::string::npos;
 }
 
-// Finds a file that was not found yet or whose handle was closed: first as the process that mapped it last sees it,
-// then as we see it.
+// Finds a file that was not found yet or whose handle was closed: first below the root directory that find_module() has
+// stored, then below the root directory of `wanted.pid`, then below ours.
 Fd look_up(const SysRoot& root, const ModuleWanted& wanted) {
     const auto below = [&](const Fd& directory, const std::string& shown_as) -> Fd {
         auto found = find_below(directory, shown_as, wanted.path, Lookup::may_wait);
@@ -35,7 +35,7 @@ Fd look_up(const SysRoot& root, const ModuleWanted& wanted) {
 
 // As long as a mapping or a handle exists, the inode number is not reused, so inode and device identify the file. A
 // file that is looked up later must be unchanged in all attributes.
-bool is_mapped_one(const ModuleWanted& wanted, const FileIdentity& found, const ElfFile& file) {
+bool is_mapped_file(const ModuleWanted& wanted, const FileIdentity& found, const ElfFile& file) {
     const bool has_handle = static_cast<bool>(wanted.place.handle);
     if (wanted.loaded && !has_handle) return found == *wanted.loaded;
     if (!has_handle && wanted.identity && found != *wanted.identity) return false;
@@ -81,7 +81,7 @@ Result<LoadedModule> load_module(const SysRoot& root, const ModuleWanted& wanted
     if (!opened) return opened.error();
     const auto file = ElfFile::open(*opened);
     if (!file) return file.error();
-    if (!is_mapped_one(wanted, *identity, *file)) return plain_error(wanted.path + " is not the mapped file any more");
+    if (!is_mapped_file(wanted, *identity, *file)) return plain_error(wanted.path + " is not the mapped file any more");
     auto table = SymbolTable::load(*file);
     if (!table) return table.error();
     const auto segments = file->segments();

@@ -23,9 +23,9 @@ Module::Module(ModuleWanted file, std::shared_ptr<OpenFiles> open_files)
     if (file_.place.handle || file_.place.root) ++*open_files_;
 }
 
-Module::~Module() { let_go(); }
+Module::~Module() { close_files(); }
 
-void Module::let_go() {
+void Module::close_files() {
     if (file_.place.handle || file_.place.root) --*open_files_;
     file_.place.handle = Fd();
     file_.place.root = Fd();
@@ -64,12 +64,12 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     if (wait != NativeReads::Wait::no) {
         lock.lock();
     } else if (!lock.try_lock()) {
-        is_loading_ = true;  // another thread does it
+        is_loading_ = true;  // by another thread
         return nullptr;
     }
     is_loading_ = false;
     if (auto symbols = find_cached(cache)) {
-        let_go();
+        close_files();
         return symbols;
     }
     ModuleWanted request = wanted();
@@ -77,8 +77,8 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     if (!request.place.root && file_.place.root) return nullptr;
     auto loaded = reads.load(std::move(request), wait);
     is_loading_ = !loaded;
-    if (!loaded || (!*loaded && was_not_read(loaded->error()))) return nullptr;
-    let_go();
+    if (!loaded || (!*loaded && is_retryable(loaded->error()))) return nullptr;
+    close_files();
     // A load that failed because of the file is not retried, because the pid may belong to another process by then.
     failed_ = !*loaded;
     if (failed_) return nullptr;
@@ -131,11 +131,17 @@ bool ProcessCode::is_mapped(std::uint64_t address) const {
 
 namespace {
 
-// Stacks that were walked without frame pointers contain values that are not addresses. They must not cause repeated
-// reads of a large address space.
-constexpr unsigned kRereads = 8;
+// Stacks that were walked without frame pointers contain values that are not addresses. Each of them would cause a read
+// of the address space, so after some reads there is a pause between two reads.
+constexpr unsigned kReadsWithoutPause = 8;
+constexpr Seconds kPause{0.1};
+constexpr Seconds kPauseOfLarge{1};
 constexpr std::size_t kLargeSpace = 5000;  // ranges
-unsigned rereads_of(const ProcessCode& code) { return code.size() < kLargeSpace ? kRereads : 1; }
+
+bool is_too_early(const ProcessCode& code, unsigned rereads, Seconds since_last) {
+    if (code.size() >= kLargeSpace) return since_last < kPauseOfLarge;
+    return rereads >= kReadsWithoutPause && since_last < kPause;
+}
 
 // A return address is that of the instruction after the call. If the call is the last instruction of a function, that
 // is already the next function or mapping. So all frames except the innermost are looked up one byte before.
@@ -155,12 +161,13 @@ NativeSymbols::NativeSymbols(std::shared_ptr<NativeReads> reads, Limits limits)
 
 std::optional<std::vector<NativeLocation>> NativeSymbols::locate_when_read(pid_t pid,
                                                                            std::span<const std::uint64_t> addresses,
-                                                                           Seconds now) {
+                                                                           Seconds recorded, Seconds now) {
     const std::lock_guard lock(mutex_);
     const std::uint64_t read_before = maps_read_;
     const auto [place, is_new] = processes_.try_emplace(pid);
     Process& process = place->second;
-    if (!read_if_old(pid, process, is_new, now) || !read_again_for(pid, process, addresses)) return std::nullopt;
+    if (!read_if_old(pid, process, is_new, now) || !read_again_for(pid, process, addresses, recorded, now))
+        return std::nullopt;
     if (maps_read_ != read_before) make_room(process, now);
     return located(pid, process, addresses, Unknown::wait);
 }
@@ -221,18 +228,21 @@ bool NativeSymbols::read_code(pid_t pid, Process& process) {
     return true;
 }
 
-bool NativeSymbols::read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses) {
+bool NativeSymbols::read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses,
+                                   Seconds recorded, Seconds now) {
     std::size_t frame = 0;
     const bool all_known = std::all_of(addresses.begin(), addresses.end(), [&](std::uint64_t address) {
         return process.code.is_mapped(inside(address, frame++));
     });
-    if (all_known || process.rereads >= rereads_of(process.code)) return true;
+    if (all_known || process.read_at >= recorded) return true;
+    if (is_too_early(process.code, process.rereads, now - process.read_at)) return false;
+    process.read_at = now;
     ++process.rereads;
     return read_code(pid, process);
 }
 
-// Checks all processes only if there may be too many ranges, because this is called for each of many short-lived
-// processes.
+// Checks all processes only if there may be too many ranges, or if the last check is old, because this is called for
+// each of many short-lived processes.
 void NativeSymbols::make_room(const Process& except, Seconds now) {
     ranges_ += except.code.size() + 1;
     if (ranges_ <= limits_.cached_ranges && now < next_sweep_) return;
@@ -249,7 +259,7 @@ void NativeSymbols::make_room(const Process& except, Seconds now) {
     if (ranges_ <= limits_.cached_ranges) return;
     std::ranges::sort(oldest_first, {}, [](const auto& each) { return each->second.read_at; });
     for (const auto& each : oldest_first) {
-        if (ranges_ <= limits_.cached_ranges / 4 * 3) return;  // leaves room for the next ones
+        if (ranges_ <= limits_.cached_ranges / 4 * 3) return;  // leaves room for the next processes
         ranges_ -= each->second.code.size() + 1;
         processes_.erase(each);
     }
@@ -258,7 +268,7 @@ void NativeSymbols::make_room(const Process& except, Seconds now) {
 NativeSymbols::FoundModule NativeSymbols::module_of(pid_t pid, const ProcessCode::Range& range) {
     const MappedRange& mapped = range.mapped;
     if (!mapped.path.starts_with('/')) return {std::make_shared<Module>(bracketed(mapped.path))};
-    // If the path now names another file or none, it is still the name by which users know the code.
+    // The file was deleted or replaced. Users still know the code by this path.
     if (mapped.deleted || mapped.inode == 0) return {std::make_shared<Module>(mapped.path)};
     return file_module(pid, range);
 }
@@ -267,7 +277,7 @@ NativeSymbols::FoundModule NativeSymbols::file_module(pid_t pid, const ProcessCo
     const MappedRange& mapped = range.mapped;
     auto place = reads_->find(pid, mapped, range.headers);
     if (!place) return {};
-    if (!*place && was_not_read(place->error())) return {.module = {}, .not_read = true};
+    if (!*place && is_retryable(place->error())) return {.module = {}, .not_read = true};
     if (!*place || (!(*place)->handle && !(*place)->root)) return {std::make_shared<Module>(mapped.path)};
     ModuleWanted file{.path = mapped.path,
                       .pid = pid,

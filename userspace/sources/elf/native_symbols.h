@@ -37,16 +37,16 @@ class Module {
     void seen_in(pid_t pid) { pid_ = pid; }  // the file can be found again through the root of this process
 
     // Loads the symbols if necessary, which takes a while and may wait for a file system. Null if there is no file, if
-    // the file is not the mapped one any more, if it cannot be parsed, if it could not be read this time, or if it is
+    // the file is not the mapped file any more, if it cannot be parsed, if it could not be read this time, or if it is
     // not loaded yet (Wait::no).
     std::shared_ptr<const ModuleSymbols> symbols(NativeReads& reads, SymbolCache& cache, NativeReads::Wait wait);
     bool failed() const { return failed_; }
-    bool is_loading() const { return is_loading_; }  // symbols() returned null for that reason
+    bool is_loading() const { return is_loading_; }  // symbols() returned null because the symbols are being loaded
 
   private:
     ModuleWanted wanted() const;
     std::shared_ptr<const ModuleSymbols> find_cached(SymbolCache& cache);
-    void let_go();
+    void close_files();
 
     const std::string name_;
     const std::optional<FileIdentity> identity_{};
@@ -95,20 +95,20 @@ struct NativeLocation {
     bool is_return = false;  // a return address: the call is the instruction before it
 };
 
-// Symbolizes native call stacks. Thread-safe: locate() runs on the tick thread, name() on another one.
+// Symbolizes native call stacks. Thread-safe: locate() runs on the tick thread, name() on another thread.
 class NativeSymbols {
   public:
     struct Limits {
         std::size_t open_files = 256;
         std::size_t cached_ranges = 200'000;  // ranges of all processes together
         Seconds maps_age{1};                  // an older address space is read again
-        Seconds maps_kept{60};  // forgotten after this time if the process has exited and it cannot be read
+        Seconds maps_kept{60};                // an address space that no stack has needed for so long is forgotten
         SymbolCache::Limits symbols{};
     };
     struct Counts {
         std::uint64_t maps_read = 0;
         std::uint64_t maps_truncated = 0;  // address spaces with more ranges than the limit
-        std::uint64_t failed = 0;          // modules whose file could not be read or is not the mapped one
+        std::uint64_t failed = 0;          // modules whose file could not be read or is not the mapped file
         std::size_t open_files = 0;
         std::size_t symbol_files = 0;
         std::size_t symbol_bytes = 0;
@@ -121,15 +121,17 @@ class NativeSymbols {
     explicit NativeSymbols(std::shared_ptr<NativeReads> reads) : NativeSymbols(std::move(reads), Limits{}) {}
     NativeSymbols(std::shared_ptr<NativeReads> reads, Limits limits);
 
-    // Locates a call stack of a running process, innermost frame first. Returns one location per address. None: its
-    // address space is being read, call again later. `now` must be monotonic.
+    // Locates a call stack of a running process, innermost frame first. Returns one location per address. If an address
+    // is in no known mapping, the process may have mapped a library before `recorded`, the time of the stack. So only
+    // an address space that was read after that time is complete. `nullopt`: it must be read, call again later. `now`
+    // must be monotonic.
     std::optional<std::vector<NativeLocation>> locate_when_read(pid_t pid, std::span<const std::uint64_t> addresses,
-                                                                Seconds now);
+                                                                Seconds recorded, Seconds now);
     std::vector<NativeLocation> locate(pid_t pid, std::span<const std::uint64_t> addresses, Seconds now) {
-        auto located = locate_when_read(pid, addresses, now);
+        auto located = locate_when_read(pid, addresses, now, now);
         return located ? std::move(*located) : locate_as_known(pid, addresses);
     }
-    // The same with the address space as it was last read, also after the process has exited.
+    // Uses the address space that was read last. Works also after the process has exited.
     std::vector<NativeLocation> locate_as_known(pid_t pid, std::span<const std::uint64_t> addresses);
     // Drops the address space of a process that has executed another program or has exited.
     void forget(pid_t pid);
@@ -144,8 +146,8 @@ class NativeSymbols {
   private:
     struct Process {
         ProcessCode code{};
-        Seconds read_at{};
-        unsigned rereads = 0;       // since read_at
+        Seconds read_at{};          // when the last read was requested
+        unsigned rereads = 0;       // since a read that was made because of the age of the one before
         std::uint64_t reading = 0;  // number of the read that is under way; 0: none
     };
     using ModuleKey = std::tuple<unsigned, unsigned, std::uint64_t, std::string>;  // device, inode, path
@@ -153,7 +155,8 @@ class NativeSymbols {
     // These return false or null if the result is not known yet.
     bool read_if_old(pid_t pid, Process& process, bool is_new, Seconds now);
     bool read_code(pid_t pid, Process& process);
-    bool read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses);
+    bool read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses, Seconds recorded,
+                        Seconds now);
     enum class Unknown { wait, leave_out };
     std::optional<std::vector<NativeLocation>> located(pid_t pid, Process& process,
                                                        std::span<const std::uint64_t> addresses, Unknown unknown);
@@ -178,7 +181,7 @@ class NativeSymbols {
     std::size_t ranges_ = 0;  // upper bound of the ranges of all processes; counted exactly when it exceeds the limit
     Seconds next_sweep_{};
     std::map<ModuleKey, std::weak_ptr<Module>> modules_{};
-    std::size_t modules_to_sweep_ = 1024;  // number of entries at which expired ones are removed
+    std::size_t modules_to_sweep_ = 1024;  // number of entries at which expired entries are removed
     std::uint64_t readings_ = 0;
     std::uint64_t maps_read_ = 0;
     std::uint64_t maps_truncated_ = 0;

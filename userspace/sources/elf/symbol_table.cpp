@@ -37,9 +37,9 @@ struct Candidate {
     std::uint64_t start = 0;
     std::uint32_t size = 0;  // 0: the file does not say
     std::uint32_t room = 0;  // bytes to the end of its section
-    std::uint32_t name = 0;  // offset in the file's string table; later in ours
+    std::uint32_t name = 0;  // offset in the string table of the file; later in `names_`
     std::uint8_t rank = 0;   // of several symbols at one address, the lowest rank wins
-    std::uint8_t table = 0;  // index of the table it is from
+    std::uint8_t table = 0;  // index of its symbol table
 };
 
 // Assembler functions often have no type, and some have no size. A symbol with neither is a label inside a function.
@@ -48,8 +48,8 @@ bool is_function(const Elf64_Sym& symbol) {
     return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && symbol.st_size > 0);
 }
 
-// Prefers symbols with a size to those without, typed to untyped, global to local. A symbol that .symtab also has is
-// not needed from .dynsym.
+// Prefers symbols with a size to symbols without one, typed to untyped, global to local. If both tables have a symbol,
+// the one of .symtab is used.
 std::uint8_t rank_of(const Elf64_Sym& symbol, std::size_t table) {
     const bool is_mark = symbol.st_size == 0, is_untyped = ELF64_ST_TYPE(symbol.st_info) == STT_NOTYPE,
                is_local = ELF64_ST_BIND(symbol.st_info) == STB_LOCAL, is_dynamic = table > 0;
@@ -96,7 +96,7 @@ Status SymbolTableBuilder::collect(const ElfFile& file, std::uint32_t type) {
             add(symbol, sections[symbol.st_shndx]);
         return candidates_.size() <= SymbolTable::kSymbolLimit;
     });
-    if (candidates_.size() > SymbolTable::kSymbolLimit) return plain_error("too many symbols");
+    if (candidates_.size() > SymbolTable::kSymbolLimit) return plain_error("the file has too many symbols");
     if (!complete) return plain_error("a symbol table is too large or cannot be read");
     return Done{};
 }
@@ -166,7 +166,7 @@ Status SymbolTableBuilder::load_names(const ElfFile& file) {
         if (name.empty()) continue;
         table_.names_.append(name).push_back('\0');
         if (table_.names_.size() > SymbolTable::kNamesLimit)
-            return plain_error("the names of its symbols are too long together");
+            return plain_error("the names of its symbols are too long in total");
     }
     return Done{};
 }

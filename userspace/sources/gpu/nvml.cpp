@@ -56,8 +56,8 @@ constexpr unsigned kMostDevices = 256;
 constexpr unsigned kMostParts = 32;  // MIG devices per GPU; today there are at most 7
 constexpr std::size_t kMostProcesses = 4096;
 constexpr std::size_t kUsualProcesses = 64;
-constexpr int kMostErrors = 64;         // handled in one read; the others wait for the next one
-constexpr std::size_t kFindEvery = 30;  // reads between two searches, because MIG devices come and go
+constexpr int kMostErrors = 64;         // handled in one read; the others wait for the next read
+constexpr std::size_t kFindEvery = 30;  // reads between two searches: MIG devices can be created and destroyed
 constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 60U;  // bytes; a larger size is invalid
 
 using Holders = std::map<pid_t, std::optional<Bytes>>;
@@ -140,7 +140,7 @@ void Nvml::find_parts(Found& gpu) {
     if (calls_.most_mig_devices(gpu.handle, &most) != nvml::kSuccess) return;
     for (unsigned i = 0; i < std::min(most, kMostParts); ++i) {
         nvml::Device handle = nullptr;
-        if (calls_.mig_device_at(gpu.handle, i, &handle) != nvml::kSuccess) continue;  // a free place
+        if (calls_.mig_device_at(gpu.handle, i, &handle) != nvml::kSuccess) continue;  // no MIG device has this index
         auto part = identify(handle, gpu.known.index);
         if (!part) continue;
         part->known.part_of = gpu.known.id;
@@ -150,7 +150,7 @@ void Nvml::find_parts(Found& gpu) {
 }
 
 void Nvml::follow_errors(Found& gpu) {
-    gpu.tells_errors = events_ && calls_.register_events(gpu.handle, nvml::kEventXid, events_) == nvml::kSuccess;
+    gpu.reports_errors = events_ && calls_.register_events(gpu.handle, nvml::kEventXid, events_) == nvml::kSuccess;
 }
 
 void Nvml::take_errors() {
@@ -236,7 +236,7 @@ std::vector<GpuDevice> Nvml::read() {
     std::vector<GpuDevice> all;
     for (const Found& gpu : devices_) {
         all.push_back(read_one(gpu));
-        if (gpu.tells_errors) all.back().xid_errors = gpu.xid_errors;
+        if (gpu.reports_errors) all.back().xid_errors = gpu.xid_errors;
         const std::size_t whole = all.size() - 1;
         for (const Found& part : gpu.parts) {
             all.push_back(read_one(part));

@@ -27,7 +27,7 @@ class Nvml {
         nvml::Device handle = nullptr;
         GpuDevice known{};
         std::vector<Found> parts{};  // MIG devices
-        bool tells_errors = false;
+        bool reports_errors = false;
         std::uint64_t xid_errors = 0;
     };
 

@@ -20,13 +20,13 @@ ms_operand index_of_device(ms_operand device) {
 }
 
 Result<ms_torch_site> site_of(const UsdtProbe& probe, Machine machine) {
-    const bool hands_out = probe.name == "malloc";  // pointer, device, size, stream
-    const auto operands = parse_operands(probe.arguments, hands_out ? 3 : 1, machine);
+    const bool is_malloc = probe.name == "malloc";  // pointer, device, size, stream
+    const auto operands = parse_operands(probe.arguments, is_malloc ? 3 : 1, machine);
     if (!operands) return operands.error();
     ms_torch_site site{};
-    site.event = hands_out ? MS_TORCH_MALLOC : MS_TORCH_FREE;
+    site.event = is_malloc ? MS_TORCH_MALLOC : MS_TORCH_FREE;
     site.pointer = (*operands)[0];
-    if (hands_out) {
+    if (is_malloc) {
         site.device = index_of_device((*operands)[1]);
         site.size = (*operands)[2];
     }

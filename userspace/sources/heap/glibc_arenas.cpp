@@ -8,8 +8,8 @@
 namespace memscope {
 namespace {
 
-// An empty bin points to itself as if it were a chunk that begins 16 bytes earlier. A bin that changes right now may do
-// so on one side only. The last bin is never used.
+// An empty bin points to itself as if it were a chunk that begins 16 bytes earlier. While a bin changes, only one of
+// its two words may point to itself. The last bin is never used.
 bool are_bins(std::span<const std::uint64_t> pairs, std::uint64_t address) {
     std::size_t empty = 0;
     for (std::size_t i = 0; i < kGlibcBins; ++i) {
@@ -144,7 +144,7 @@ class ArenaFinder {
                 memory_.get<std::uint64_t>(arena.address - head) == arena.address)
                 glibc_.heap_head = head;
         if (glibc_.heap_head == 0) return false;
-        // 64 MiB everywhere but with the tunable glibc.malloc.hugetlb.
+        // 64 MiB, unless the tunable glibc.malloc.hugetlb is set.
         for (std::uint64_t limit = std::uint64_t{64} << 20; limit <= std::uint64_t{4} << 30; limit *= 2)
             if (memory_.get<std::uint64_t>(rounded_down(arena.tail.top, limit)) == arena.address) {
                 glibc_.heap_limit = limit;
@@ -207,8 +207,8 @@ class MappedBlockFinder {
                       const ReadDeadline& deadline)
         : memory_(memory), maps_(maps), taken_(taken.begin(), taken.end()), deadline_(deadline) {}
 
-    // Looks at the start of each mapping and of each gap between taken ranges. The kernel merges blocks that are side
-    // by side into one mapping, so the next block is looked for where a block ends.
+    // Checks the start of each mapping and of each gap between taken ranges. The kernel merges adjacent blocks into one
+    // mapping, so the next check is where a found block ends.
     void find_at_starts() {
         std::array<std::uint64_t, 512> words{};
         for_each_gap([&](HeapRange gap) {
@@ -223,7 +223,8 @@ class MappedBlockFinder {
         });
         finish();
     }
-    // Other memory precedes some blocks in their mapping: looks at every present page.
+    // Checks every present page, because other memory can precede a block in its mapping. Stops when `until` bytes are
+    // found.
     void find_at_pages(std::uint64_t until) {
         for_each_gap([&](HeapRange gap) {
             constexpr std::size_t kPagesAtOnce = 4096;
@@ -293,7 +294,7 @@ class MappedBlockFinder {
     std::vector<HeapRange> taken_;
     const ReadDeadline& deadline_;
     std::vector<HeapRange> blocks_{};
-    std::size_t finished_ = 0;  // of `blocks_`, that are in `taken_`
+    std::size_t finished_ = 0;  // number of blocks in `blocks_` that are in `taken_`, too
     std::uint64_t found_bytes_ = 0;
 };
 
@@ -327,7 +328,7 @@ std::optional<GlibcMalloc> find_glibc_malloc(std::span<const LibraryData> librar
     return finder.take();
 }
 
-std::size_t doubtful_arenas(const GlibcMalloc& glibc) {
+std::size_t count_inconsistent_arenas(const GlibcMalloc& glibc) {
     return static_cast<std::size_t>(std::ranges::count_if(glibc.arenas, [&](const GlibcArena& arena) {
         std::uint64_t sum = 0;
         for (const HeapRange& heap : arena.heaps) sum += heap.size();

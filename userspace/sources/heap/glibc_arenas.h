@@ -13,16 +13,16 @@
 
 namespace memscope {
 
-// The malloc of glibc 2.26 to 2.44 on 64-bit machines, read without symbols. x86_64 and arm64 are the same.
+// The malloc of glibc 2.26 to 2.44 on 64-bit machines, read without symbols. x86_64 and arm64 have the same layout.
 //
 //                                        2.26..2.34  2.35..2.42   2.43
 //   struct malloc_state: bytes                 2200        2200   2112
 //     fastbinsY[10]                              16          16      -
 //     top, last_remainder, bins[254]             96          96      8
-//     after the bins (from the bins)     binmap 2032, next 2048, next_free 2056, attached 2064, system_mem 2072, max
-//     2080
-//   struct malloc_par, from sbrk_base:   max_mmapped_mem -8, mmapped_mem -16, tcache_bins +8, _max_bytes +16, _count
-//   +24
+//     after the bins (from the bins)     binmap 2032, next 2048, next_free 2056, attached 2064, system_mem 2072,
+//                                        max_system_mem 2080
+//   struct malloc_par, from sbrk_base:   max_mmapped_mem -8, mmapped_mem -16, tcache_bins +8, tcache_max_bytes +16,
+//                                        tcache_count +24
 //     n_mmaps, max_n_mmaps                 -32, -24    -36, -28  -36, -28
 //     thp_pagesize                                -         -56    -56
 //   struct heap_info: bytes                      32          48     48    ar_ptr 0, prev 8, size 16; each 64 MiB
@@ -56,7 +56,7 @@ struct GlibcArena {
     bool scattered = false;  // the main arena could not extend the heap with brk() and has mapped memory elsewhere
     GlibcArenaTail tail{};
     std::array<std::uint64_t, kGlibcFastBins> fast{};
-    std::uint64_t top_size = 0;          // 0: it was torn
+    std::uint64_t top_size = 0;          // 0: the size was torn
     std::vector<HeapRange> heaps{};      // sorted
     std::vector<HeapRange> elsewhere{};  // where a scattered arena can have chunks too; sorted
 
@@ -99,16 +99,16 @@ struct GlibcMalloc {
 
 // Finds main_arena in the data of the C library by its bins: 127 pairs of words, each of which points to itself (an
 // empty bin) or to chunks. The member `next` leads through all arenas back to the first; each of them must have such
-// bins. Nothing if there are none, or if they changed during the read: then a second try may find them.
+// bins. `nullopt` if no arenas were found. If they changed during the read, a second try may find them.
 std::optional<GlibcMalloc> find_glibc_malloc(std::span<const LibraryData> libraries,
                                              std::optional<GlibcVersion> version, PresentMemory& memory,
                                              const ProcessMaps& maps, const ReadDeadline& deadline);
 
-// Arenas whose heaps add up to another size than the arena itself counts. A few of them may be growing right now.
-std::size_t doubtful_arenas(const GlibcMalloc& glibc);
+// Number of arenas whose heaps do not add up to the size that the arena itself counts. A few of them may be growing.
+std::size_t count_inconsistent_arenas(const GlibcMalloc& glibc);
 
-// The blocks that malloc has mapped one by one, sorted. Each begins with its size. `taken` are sorted ranges that
-// belong to others.
+// The blocks that malloc has mapped one by one, sorted. Each block begins with a head that has its size. `taken`:
+// sorted ranges that have another owner.
 std::vector<HeapRange> find_mapped_blocks(const GlibcMalloc& glibc, PresentMemory& memory, const ProcessMaps& maps,
                                           std::span<const HeapRange> taken, const ReadDeadline& deadline);
 

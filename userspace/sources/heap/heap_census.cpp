@@ -173,7 +173,7 @@ class CensusTaker {
         census_.part(HeapPart::malloc_live).n += heaps_present_ - census_.part(HeapPart::malloc_free).n;
     }
 
-    // `inherited`: of a forked process. Null: it was not forked.
+    // `inherited`: the pages that a forked process shares with its parent. Null: the process was not forked.
     void read_objects(MemorySource& source, const PresentPages* inherited) {
         if (!python_) return;
         memory_.forget();
@@ -269,7 +269,7 @@ class CensusTaker {
         count(HeapGap::not_present, free.absent);
         count(HeapGap::too_many, free.cut_off);
         count(HeapGap::time_limit, free.late ? 1 : 0);
-        if (doubtful_arenas(*glibc_) > glibc_->arenas.size() / 2) count(HeapGap::torn);
+        if (count_inconsistent_arenas(*glibc_) > glibc_->arenas.size() / 2) count(HeapGap::torn);
         if (allocator != AllocatorName::glibc) return;  // these are not the numbers of the allocator in use
         census_.allocator.version = glibc_version_;
         census_.allocator.arenas = glibc_->arenas.size();
@@ -391,7 +391,7 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     const auto maps = read_process_maps(*process);
     if (!maps) return maps.error();
     if (!read_status_sizes(*process))
-        return plain_error(fmt::format("process {} has no memory: it is a kernel thread, or it exits", pid));
+        return plain_error(fmt::format("process {} has no memory: it is a kernel thread, or it is exiting", pid));
 
     HeapCensus census{.process = {.pid = pid}, .time = unix_seconds()};
     census.process.start_ns = stat->start * (kNsPerSecond / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));

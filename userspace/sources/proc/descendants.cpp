@@ -82,7 +82,7 @@ Result<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version
     const auto text = read_file(file);
     if (!text) return text.error();
     auto path = parse_cgroup_path(*text, version);
-    if (!path) return plain_error("find the cgroup of the memory controller in " + file.native());
+    if (!path) return plain_error("no cgroup of the memory controller in " + file.native());
     return *std::move(path);
 }
 

@@ -31,10 +31,10 @@ class Meminfo {
         if (!number) wrong(fmt::format("has '{}' for {}", shortened(found->second), key));
         return number ? std::optional(Bytes{kilobytes ? *number * kKibi : *number}) : std::nullopt;
     }
-    Bytes or_none(std::string_view key) { return find(key).value_or(Bytes{}); }
+    Bytes or_zero(std::string_view key) { return find(key).value_or(Bytes{}); }
     Bytes needed(std::string_view key) {
         if (!values_.contains(key)) wrong(fmt::format("has no {}", key));
-        return or_none(key);
+        return or_zero(key);
     }
     const std::optional<Error>& error() const { return error_; }  // the first error; check it after the last read
 
@@ -47,10 +47,10 @@ class Meminfo {
     std::optional<Error> error_;
 };
 
-// Hugetlb counts all page sizes, but kernels before 4.19 know only the default one.
+// Hugetlb counts all page sizes. Kernels before 4.19 lack it and report only the default page size.
 Bytes hugetlb_pool(Meminfo& values) {
     if (const auto all = values.find("Hugetlb")) return *all;
-    return {values.or_none("HugePages_Total").n * values.or_none("Hugepagesize").n};
+    return {values.or_zero("HugePages_Total").n * values.or_zero("Hugepagesize").n};
 }
 
 }  // namespace
@@ -60,9 +60,9 @@ Result<HostMemory> parse_meminfo(std::string_view text) {
     const HostMemory host{.total = values.needed("MemTotal"),
                           .available = values.needed("MemAvailable"),
                           .hugetlb = hugetlb_pool(values),
-                          .swap_total = values.or_none("SwapTotal"),
-                          .swap_free = values.or_none("SwapFree"),
-                          .swap_cached = values.or_none("SwapCached"),
+                          .swap_total = values.or_zero("SwapTotal"),
+                          .swap_free = values.or_zero("SwapFree"),
+                          .swap_cached = values.or_zero("SwapCached"),
                           .pressure = std::nullopt};
     if (values.error()) return *values.error();
     return host;
@@ -84,7 +84,7 @@ Result<MeminfoDetail> parse_meminfo_detail(std::string_view text) {
     MeminfoDetail detail{.used = values.needed("MemTotal") - values.needed("MemFree"), .stat = {}};
     detail.stat.anon = values.find("AnonPages");
     detail.stat.shmem = values.find("Shmem");
-    detail.stat.file = values.or_none("Cached") + values.or_none("Buffers");  // includes shmem, as in memory.stat
+    detail.stat.file = values.or_zero("Cached") + values.or_zero("Buffers");  // includes shmem, as in memory.stat
     detail.stat.kernel_stack = values.find("KernelStack");
     detail.stat.slab = values.find("Slab");
     detail.stat.pagetables = values.find("PageTables");
@@ -98,7 +98,7 @@ Result<MeminfoDetail> parse_meminfo_detail(std::string_view text) {
 }
 
 Result<MemoryState> root_memory(const MeminfoDetail& detail, const HostMemory& host) {
-    const auto parts = take_apart(detail.used, detail.stat);
+    const auto parts = split_usage(detail.used, detail.stat);
     if (!parts) return parts.error();
     MemoryState state;
     state.usage = detail.used;

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/files.h"
 #include "base/result.h"
-#include "model/deaths/last_words.h"
+#include "model/deaths/death_evidence.h"
 
 namespace memscope {
 

@@ -108,7 +108,7 @@ Result<PageSample> sample_pages(const Fd& process, const ProcessMaps& maps, Byte
         PageSample seen;  // an incomplete pass has too many pages of low addresses, so it is dropped
         const auto whole = sample_pass(pagemap, maps, plan, pass, end, seen);
         if (!whole) return whole.error();
-        if (!*whole && pass == 0) return plain_error("its memory is in too many pieces to sample in the allowed time");
+        if (!*whole && pass == 0) return plain_error("it has too many mappings to be sampled in the allowed time");
         if (!*whole) break;
         sample = sample + seen;
     }

@@ -7,18 +7,18 @@
 
 #include "base/files.h"
 #include "base/units.h"
-#include "model/processes/listed_process.h"
+#include "model/processes/process.h"
 
 namespace memscope {
 
 struct ProcessList {
     std::vector<ListedProcess> processes{};  // without kernel threads
-    std::size_t unreadable = 0;              // processes that are there and could not be read
-    bool complete = true;                    // false: there are more than are listed
+    std::size_t unreadable = 0;              // processes that exist, but could not be read
+    bool complete = true;                    // false: some processes are not listed
 };
 
-// Reads the processes of the machine without privileges. `read_argv` reads the command line, because that can block: a
-// process can hold its readers up. It is called only for processes with memory of their own.
+// Reads the processes of the machine without privileges. The caller passes `read_argv`, which reads the command line of
+// a process, because a process can block this read. It is called only for processes with memory of their own.
 using ReadArgv = std::function<std::vector<std::string>(ProcessId)>;
 ProcessList list_processes(const SysRoot& root, int cgroup_version, const ReadArgv& read_argv,
                            std::size_t most = 32768);

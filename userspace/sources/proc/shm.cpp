@@ -24,8 +24,8 @@ bool is_local(const Mount& mount) {
     return std::find(std::begin(kLocal), std::end(kLocal), mount.type) != std::end(kLocal);
 }
 
-// A mount on the mount point of another has that one as its parent. The order of the lines proves nothing, because a
-// mount can be moved or put beneath another.
+// A mount that covers another mount has the covered mount as its parent. The order of the lines proves nothing, because
+// a mount can be moved or put beneath another.
 const Mount* topmost_at(const std::vector<Mount>& mounts, std::string_view point, const Mount* around) {
     const Mount* top = around;
     for (std::size_t i = 0; i < mounts.size(); ++i) {  // bounded: ids that change during the read could form a cycle
@@ -36,7 +36,7 @@ const Mount* topmost_at(const std::vector<Mount>& mounts, std::string_view point
     return nullptr;
 }
 
-// The mount that is the root of the process: the lowest one on "/", because a path lookup starts in it and ignores
+// The mount that is the root of the process: the lowest mount on "/", because a path lookup starts in it and ignores
 // mounts stacked on top of it.
 const Mount* process_root(const std::vector<Mount>& mounts) {
     const Mount* root = nullptr;
@@ -103,8 +103,8 @@ std::optional<std::string> safe_shm_device(const std::vector<Mount>& mounts) {
     const Mount* dev = topmost_at(mounts, "/dev", root);
     if (!dev || !is_local(*dev)) return std::nullopt;
     const Mount* shm = topmost_at(mounts, "/dev/shm", dev);
-    // devtmpfs is a tmpfs, too. Its size was not chosen for shared memory, but /dev/shm as a directory in it counts all
-    // the same.
+    // devtmpfs is a tmpfs, too. If /dev/shm is a directory in it, its usage is reported as well, although its size was
+    // not chosen for shared memory.
     if (!shm || (shm->type != "tmpfs" && shm->type != "devtmpfs")) return std::nullopt;
     return shm->device;
 }
@@ -142,13 +142,13 @@ Result<std::optional<ShmUsage>> fullest_shm(const SysRoot& root,
         const auto list = read_mountinfo(root, std::to_string(pid));
         if (list) bytes += list->bytes;
         truncated = truncated || (list && list->truncated);
-        // A truncated list proves nothing: a mount that it lacks may cover those that it has.
+        // A truncated list proves nothing, because a mount that is missing in it may cover a mount in it.
         const auto usage = list && !list->truncated ? read_shm(root, pid, *list) : std::nullopt;
         if (!usage) continue;  // the process may have exited; another process of the same namespace may still work
         answered.insert(inode);
         if (!fullest || is_fuller(*usage, *fullest)) fullest = usage;
     }
-    if (!fullest && truncated) return plain_error("find /dev/shm: a list of mounts is too long");
+    if (!fullest && truncated) return plain_error("cannot find /dev/shm: a list of mounts is too long");
     return fullest;
 }
 

@@ -82,8 +82,8 @@ std::optional<int> as_line(std::int64_t line) {
     return static_cast<int>(line);
 }
 
-// 3.10: pairs of bytes. The first is the length of the entry, the second the difference to the line of the previous
-// one.
+// 3.10: pairs of bytes. The first byte is the length of the entry, the second byte the difference to the line of the
+// previous entry.
 std::optional<int> line_in_pairs(std::span<const std::byte> table, std::int64_t line, std::uint64_t instruction) {
     constexpr int kNoLine = -128;
     std::uint64_t end = 0;
@@ -192,7 +192,7 @@ Result<std::vector<std::byte>> read_line_table(const ProcessMemory& memory, cons
                        std::min<std::uint64_t>(static_cast<std::uint64_t>(*size), kLineTableLimit));
 }
 
-Error another() { return plain_error("another code object has its address now"); }
+Error another() { return plain_error("its address now belongs to another code object"); }
 
 bool begins_with(const std::vector<std::byte>& whole, const std::vector<std::byte>& part) {
     return whole.size() >= part.size() && std::equal(part.begin(), part.end(), whole.begin());

@@ -57,7 +57,7 @@ std::optional<std::optional<PythonElf>> PythonElfCache::known(const FileIdentity
     return found->second->found;
 }
 
-std::optional<PythonElf> PythonElfCache::look(const Fd& file, const FileIdentity& identity) {
+std::optional<PythonElf> PythonElfCache::find(const Fd& file, const FileIdentity& identity) {
     if (auto answer = known(identity)) return *answer;
     std::optional<PythonElf> found;
     if (const auto elf = ElfFile::open(file)) found = find_python_in(*elf);
@@ -72,13 +72,13 @@ std::optional<PythonElf> PythonElfCache::look(const Fd& file, const FileIdentity
 
 namespace {
 
-constexpr std::size_t kThreadsLooked = 64;
+constexpr std::size_t kThreadsSearched = 64;
 constexpr std::size_t kPthreadBytes = 2048;  // glibc's struct is a little longer and has the id in its first quarter
 constexpr std::size_t kPiece = 256;          // read in pieces, because the struct may be at the end of a mapping
 
 std::vector<std::uint64_t> pthreads_of(const ProcessMemory& memory, const ms_python& layout, std::uint64_t thread) {
     std::vector<std::uint64_t> pthreads;
-    for (std::size_t i = 0; i < kThreadsLooked && thread != 0; ++i) {
+    for (std::size_t i = 0; i < kThreadsSearched && thread != 0; ++i) {
         const auto pthread = memory.read<std::uint64_t>(thread + layout.thread_id);
         const auto next = memory.read<std::uint64_t>(thread + layout.thread_next);
         if (!pthread || !next) break;
@@ -129,12 +129,13 @@ std::optional<std::uint16_t> find_pthread_tid(const ProcessMemory& memory, const
         if (offset + sizeof tid <= bytes.size()) std::memcpy(&tid, bytes.data() + offset, sizeof tid);
         return tid;
     };
-    // Older C libraries keep the process id next to the thread id. It is the same in all threads.
+    // Older C libraries keep the process id next to the thread id. It has the same value in all threads, so the first
+    // offset is taken at which exactly one thread has the id of the main thread.
     for (std::size_t offset = sizeof(std::uint32_t); offset < kPthreadBytes; offset += sizeof(std::uint32_t)) {
-        const auto main_ones = std::count_if(pthreads.begin(), pthreads.end(), [&](const auto& bytes) {
+        const auto matches = std::count_if(pthreads.begin(), pthreads.end(), [&](const auto& bytes) {
             return tid_at(bytes, offset) == static_cast<std::uint32_t>(main_tid);
         });
-        if (main_ones == 1) return static_cast<std::uint16_t>(offset);
+        if (matches == 1) return static_cast<std::uint16_t>(offset);
     }
     return std::nullopt;
 }
@@ -210,7 +211,7 @@ std::vector<PythonFinder::Candidate> PythonFinder::candidates_of(pid_t pid) cons
 
 // The file is opened only after its handle has shown that it is a regular file, because the process can put a device at
 // its path, and opening a device can have side effects.
-std::optional<PythonElf> PythonFinder::look(pid_t pid, const Candidate& candidate) {
+std::optional<PythonElf> PythonFinder::read_elf(pid_t pid, const Candidate& candidate) {
     const auto found = candidate.is_executable
                            ? executable_of(root_, pid)
                            : find_mapped_file(root_, pid, candidate.mapping, InodeCheck::not_below_root_of_process);
@@ -218,7 +219,7 @@ std::optional<PythonElf> PythonFinder::look(pid_t pid, const Candidate& candidat
     if (!identity) return std::nullopt;
     if (const auto known = cache_.known(*identity)) return *known;
     const auto file = open_found(*found);
-    return file ? cache_.look(*file, *identity) : std::nullopt;
+    return file ? cache_.find(*file, *identity) : std::nullopt;
 }
 
 PythonSearch PythonFinder::examine(pid_t pid, const PythonElf& elf, std::uint64_t lowest) const {
@@ -250,7 +251,7 @@ PythonSearch PythonFinder::examine(pid_t pid, const PythonElf& elf, std::uint64_
 PythonSearch PythonFinder::find(pid_t pid) {
     PythonSearch best = ended(Outcome::none, "it has no CPython");
     for (const Candidate& candidate : candidates_of(pid)) {
-        const auto elf = look(pid, candidate);
+        const auto elf = read_elf(pid, candidate);
         if (!elf) {
             if (candidate.mapping.deleted && best.outcome == Outcome::none)
                 best = ended(Outcome::unreadable, "the file of its CPython was replaced since it was started");
@@ -258,7 +259,7 @@ PythonSearch PythonFinder::find(pid_t pid) {
         }
         PythonSearch search = examine(pid, *elf, candidate.mapping.start);
         if (search.outcome == Outcome::found) return search;
-        // A process that also maps the file of another Python must not hide the one that it runs.
+        // The mapped file of another Python must not hide the result for the Python that the process runs.
         if (best.outcome == Outcome::none || search.outcome == Outcome::starting) best = std::move(search);
     }
     return best;

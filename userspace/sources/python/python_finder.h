@@ -41,7 +41,7 @@ class PythonElfCache {
     static constexpr std::size_t kLimit = 512;
 
     // `identity`: of the file. It differs as soon as the file's times change.
-    std::optional<PythonElf> look(const Fd& file, const FileIdentity& identity);
+    std::optional<PythonElf> find(const Fd& file, const FileIdentity& identity);
     std::optional<std::optional<PythonElf>> known(const FileIdentity& identity);
 
   private:
@@ -69,7 +69,7 @@ std::optional<std::uint16_t> find_pthread_tid(const ProcessMemory& memory, const
 struct PythonSearch {
     enum class Outcome {
         found,
-        none,        // no CPython is mapped; the loader may still map one shortly after an exec
+        none,        // no CPython is mapped; shortly after an exec, the loader may still map it
         starting,    // CPython is mapped but has no thread yet: call again soon
         unreadable,  // CPython is mapped but cannot be read, for the reason in `why`
     };
@@ -95,7 +95,7 @@ class PythonFinder {
         bool is_executable = false;
     };
     std::vector<Candidate> candidates_of(pid_t pid) const;
-    std::optional<PythonElf> look(pid_t pid, const Candidate& candidate);
+    std::optional<PythonElf> read_elf(pid_t pid, const Candidate& candidate);
     PythonSearch examine(pid_t pid, const PythonElf& elf, std::uint64_t lowest) const;
 
     SysRoot root_;

@@ -89,8 +89,8 @@ constexpr ms_python kLayouts[] = {
      .pad = 0},
 };
 
-// First word of each group of _Py_DebugOffsets. Later releases append to a group, and the fields used here come before
-// that.
+// First word of each group of _Py_DebugOffsets. Later releases append fields to a group, behind the fields that are
+// used here.
 struct DebugOffsets {
     int version;
     std::size_t thread, frame, code, bytes, text;
@@ -107,9 +107,9 @@ Error unknown(int version) {
 }
 
 // Reads offsets from the table and records whether one of them is invalid.
-class Taken {
+class OffsetTable {
   public:
-    explicit Taken(std::span<const std::byte> table) : table_(table) {}
+    explicit OffsetTable(std::span<const std::byte> table) : table_(table) {}
 
     std::uint64_t word(std::size_t index) {
         std::uint64_t value = 0;
@@ -141,32 +141,32 @@ class Taken {
     bool wrong_ = false;
 };
 
-ms_python take(Taken& taken, const DebugOffsets& at) {
+ms_python layout_from(OffsetTable& offsets, const DebugOffsets& at) {
     ms_python layout{};
     layout.version = static_cast<std::uint16_t>(at.version);
-    layout.runtime_interpreters = taken.offset(kRuntimeWord + 2);
-    layout.interpreter_next = taken.below(kInterpreterLimit, kInterpreterWord + 2);
-    layout.interpreter_threads = taken.below(kInterpreterLimit, kInterpreterWord + 3);
-    layout.thread_next = taken.offset(at.thread + 2);
-    layout.thread_frame = taken.offset(at.thread + 4);
-    layout.thread_id = taken.offset(at.thread + 6);
+    layout.runtime_interpreters = offsets.offset(kRuntimeWord + 2);
+    layout.interpreter_next = offsets.below(kInterpreterLimit, kInterpreterWord + 2);
+    layout.interpreter_threads = offsets.below(kInterpreterLimit, kInterpreterWord + 3);
+    layout.thread_next = offsets.offset(at.thread + 2);
+    layout.thread_frame = offsets.offset(at.thread + 4);
+    layout.thread_id = offsets.offset(at.thread + 6);
     layout.cframe_frame = kNone;
-    layout.frame_previous = taken.in_frame(at.frame + 1, 8);
-    layout.frame_code = taken.in_frame(at.frame + 2, 8);
-    layout.frame_instruction = taken.in_frame(at.frame + 3, 8);
-    layout.frame_owner = taken.in_frame(at.frame + 5, 1);
+    layout.frame_previous = offsets.in_frame(at.frame + 1, 8);
+    layout.frame_code = offsets.in_frame(at.frame + 2, 8);
+    layout.frame_instruction = offsets.in_frame(at.frame + 3, 8);
+    layout.frame_owner = offsets.in_frame(at.frame + 5, 1);
     const auto last_word = std::max({layout.frame_previous, layout.frame_code, layout.frame_instruction});
     layout.frame_bytes = static_cast<std::uint16_t>(std::max(last_word + 8, (layout.frame_owner + 8) / 8 * 8));
-    layout.code_file = taken.offset(at.code + 1);
-    layout.code_name = taken.offset(at.code + 3);
-    layout.code_line_table = taken.offset(at.code + 4);
-    layout.code_first_line = taken.offset(at.code + 5);
-    layout.code_bytecode = taken.offset(at.code + 9);
-    layout.bytes_size = taken.offset(at.bytes + 1);
-    layout.bytes_data = taken.offset(at.bytes + 2);
-    taken.expect(kTextState, at.text + 1);
-    taken.expect(kTextLength, at.text + 2);
-    layout.text_data = taken.offset(at.text + 3);
+    layout.code_file = offsets.offset(at.code + 1);
+    layout.code_name = offsets.offset(at.code + 3);
+    layout.code_line_table = offsets.offset(at.code + 4);
+    layout.code_first_line = offsets.offset(at.code + 5);
+    layout.code_bytecode = offsets.offset(at.code + 9);
+    layout.bytes_size = offsets.offset(at.bytes + 1);
+    layout.bytes_data = offsets.offset(at.bytes + 2);
+    offsets.expect(kTextState, at.text + 1);
+    offsets.expect(kTextLength, at.text + 2);
+    layout.text_data = offsets.offset(at.text + 3);
     return layout;
 }
 
@@ -188,16 +188,16 @@ bool has_debug_offsets(std::span<const std::byte> runtime) {
 
 Result<ms_python> python_layout(std::span<const std::byte> debug_offsets) {
     if (!has_debug_offsets(debug_offsets)) return plain_error("_PyRuntime has no table of offsets");
-    Taken taken(debug_offsets);
-    const int version = python_version(taken.word(kVersionWord));
-    const bool free_threaded = taken.word(kFreeThreadedWord) != 0;
-    if (taken.wrong()) return plain_error("the table of offsets in _PyRuntime is truncated");
+    OffsetTable offsets(debug_offsets);
+    const int version = python_version(offsets.word(kVersionWord));
+    const bool free_threaded = offsets.word(kFreeThreadedWord) != 0;
+    if (offsets.wrong()) return plain_error("the table of offsets in _PyRuntime is truncated");
     for (const DebugOffsets& known : kDebugOffsets) {
         if (known.version != version) continue;
         if (free_threaded)
             return plain_error("free-threaded CPython " + python_version_text(version) + " is not supported");
-        const ms_python layout = take(taken, known);
-        if (taken.wrong())
+        const ms_python layout = layout_from(offsets, known);
+        if (offsets.wrong())
             return plain_error("the table of offsets of this CPython " + python_version_text(version) +
                                " has invalid values");
         return layout;

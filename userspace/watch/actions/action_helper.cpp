@@ -35,9 +35,9 @@ void arrange_output(bool silent) {
     ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for the output of memscope only
 }
 
-// A command does not inherit the ambient capabilities that memscope needs for watching. It keeps any others that the
-// service was given.
-void give_up_watching() {
+// Lowers the ambient capabilities that memscope needs for watching, so that the commands do not inherit them. Other
+// ambient capabilities of the service stay.
+void lower_ambient_capabilities() {
     for (const CapabilityUse& use : capability_uses())
         (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, use.number, 0, 0);
 }
@@ -137,7 +137,7 @@ void be_action_helper(Fd socket, const ActionCommands& commands, pid_t watcher) 
     ::prctl(PR_SET_NAME, "memscope-act", 0, 0, 0);
     arrange_output(commands.silent);
     if (commands.identity && !become(*commands.identity)) ::_exit(1);
-    give_up_watching();
+    lower_ambient_capabilities();
     Fd signals = receive_signals();
     ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);  // after the change of user, which clears it
     if (!signals || ::getppid() != watcher) ::_exit(1);

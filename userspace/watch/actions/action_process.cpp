@@ -17,7 +17,8 @@ extern char** environ;
 namespace memscope {
 namespace {
 
-// A file without a name. A pipe could be too small, so that writing to it would wait for the reader.
+// A file without a name that contains the text. Not a pipe, because a pipe can be too small for the text, and writing
+// would then wait for the reader.
 Result<Fd> readable_text(std::string_view text) {
     Fd file(::memfd_create("memscope-event", MFD_CLOEXEC));
     if (!file) return system_error(errno, "memfd_create");
@@ -40,7 +41,7 @@ std::vector<char*> environment_with(const std::vector<std::string>& added) {
     return all;
 }
 
-// The watcher has a low OOM score. Its commands must not inherit it.
+// The watcher has a low OOM score. Its commands must not keep this score.
 void be_killable() {
     const auto score = read_file("/proc/self/oom_score_adj");
     if (!score || !score->starts_with('-')) return;
@@ -64,7 +65,7 @@ void be_killable() {
     argv.push_back(nullptr);
     ::execvpe(argv.front(), argv.data(), environment_with(added).data());
     const int error = errno;
-    [[maybe_unused]] const auto told = ::write(failure.get(), &error, sizeof error);
+    [[maybe_unused]] const auto written = ::write(failure.get(), &error, sizeof error);
     ::_exit(127);
 }
 
@@ -77,10 +78,10 @@ Result<ActionProcess> ActionProcess::start(const std::vector<std::string>& words
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return system_error(errno, "pipe");
     Fd failure(ends[0]);
-    const Fd tells_failure(ends[1]);
+    const Fd failure_writer(ends[1]);
     const pid_t pid = ::fork();
     if (pid < 0) return system_error(errno, "fork");
-    if (pid == 0) be_command(words, request.environment, *facts, tells_failure);
+    if (pid == 0) be_command(words, request.environment, *facts, failure_writer);
     ::setpgid(pid, pid);  // parent and child both do it, because either may run first
     return ActionProcess(request.id, pid, std::move(failure), now + timeout);
 }
@@ -89,7 +90,7 @@ std::optional<ActionReply> ActionProcess::ended() {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(group_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
         return std::nullopt;
-    // The number of the process group cannot be reused before its leader was waited for.
+    // The number of the process group cannot be reused yet, because waitpid() was not called for its leader.
     if (stage_ != Stage::running) ::kill(-group_, SIGKILL);
     int status = 0;
     ::waitpid(group_, &status, 0);

@@ -51,8 +51,8 @@ Result<ActionRequest> decode_request(std::string_view bytes) {
     if (bytes.size() < sizeof header || bytes.size() > kMostRequestBytes) return malformed();
     std::memcpy(&header, bytes.data(), sizeof header);
     bytes.remove_prefix(sizeof header);
-    const std::uint64_t told = std::uint64_t{header.environment_size} + header.facts_size;
-    if (told != bytes.size() || header.event >= std::size(kActionEvents)) return malformed();
+    const std::uint64_t announced_size = std::uint64_t{header.environment_size} + header.facts_size;
+    if (announced_size != bytes.size() || header.event >= std::size(kActionEvents)) return malformed();
     std::string_view environment = bytes.substr(0, header.environment_size);
     ActionRequest request{.id = header.id,
                           .event = kActionEvents[header.event],

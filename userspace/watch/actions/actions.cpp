@@ -16,7 +16,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::string_view kNobodyRunsThem = "the process that runs commands has ended";
+constexpr std::string_view kHelperEnded = "the process that runs commands has ended";
 
 std::string option_of(ActionEvent event) { return fmt::format("--on-{}", name_of(event)); }
 
@@ -50,7 +50,7 @@ PendingAction death_action(const ReportedDeath& report, const std::string& recor
             .what = fmt::format("{}, {}", name_of(decisive.cause), named(decisive.comm, decisive.id.pid))};
 }
 
-// Whether execvp() would find it now. The helper may see another file system later.
+// Whether execvp() would find the program now. The helper may see another file system later.
 bool can_be_found(const std::string& program) {
     if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
     const char* path = std::getenv("PATH");
@@ -107,32 +107,38 @@ void Actions::fail(ActionEvent event, ActionOutcome outcome, const std::string& 
 
 void Actions::offer(PendingAction action, Seconds now) {
     const ActionEvent event = action.request.event;
-    if (!socket_) return fail(event, ActionOutcome::dropped, std::string(kNobodyRunsThem));
+    if (!socket_) return fail(event, ActionOutcome::dropped, std::string(kHelperEnded));
     if (!queue_.offer(std::move(action), now))
-        fail(event, ActionOutcome::dropped, "not run, there are too many events");
+        fail(event, ActionOutcome::dropped, "not run, because there are too many events");
 }
 
 void Actions::take_precursors(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread) {
-    std::set<std::string> targets = unread;
+    std::set<std::string> shown = unread;
+    // A target that has ended stays in the snapshot for some time, and a new target may have its name already.
     for (const TargetSnapshot& target : snapshot.targets) {
-        targets.insert(target.info.name);
+        shown.insert(target.info.name);
+        if (!target.up) precursors_.erase(target.info.name);
+    }
+    for (const TargetSnapshot& target : snapshot.targets) {
+        if (!target.up) continue;
         std::set<PrecursorKind> kinds;
         for (const Precursor& precursor : target.precursors) kinds.insert(precursor.kind);
         const std::set<PrecursorKind> before = std::exchange(precursors_[target.info.name], std::move(kinds));
-        if (!wanted(ActionEvent::precursor) || !target.up) continue;
+        if (!wanted(ActionEvent::precursor)) continue;
         for (const Precursor& precursor : target.precursors)
             if (!before.contains(precursor.kind))
                 offer(precursor_action(snapshot, target, precursor, recording_of(target.info.name)), now);
     }
-    std::erase_if(precursors_, [&](const auto& each) { return !targets.contains(each.first); });
-    queue_.forget_others_than(targets);
+    std::erase_if(precursors_, [&](const auto& each) { return !shown.contains(each.first); });
+    queue_.forget_others_than(shown);
     pump();
 }
 
 void Actions::take_deaths(const std::vector<ReportedDeath>& deaths, std::uint64_t unreported, Seconds now) {
     const std::uint64_t missed = unreported - std::exchange(unreported_, unreported);
     if (!wanted(ActionEvent::death)) return;
-    if (missed > 0) fail(ActionEvent::death, ActionOutcome::dropped, "not run, there are too many deaths", missed);
+    if (missed > 0)
+        fail(ActionEvent::death, ActionOutcome::dropped, "not run, because there are too many deaths", missed);
     for (const ReportedDeath& death : deaths) offer(death_action(death, recording_of(death.target.name)), now);
     pump();
 }
@@ -143,13 +149,13 @@ void Actions::hand_on(PendingAction& action) {
         fail(action.request.event, ActionOutcome::dropped, reason);
     };
     // The action may have waited, and another process may have the pid by now.
-    if (action.concerns && !is_alive_(*action.concerns)) return drop("not run, the process is gone");
+    if (action.concerns && !is_alive_(*action.concerns)) return drop("not run, because the process has ended");
     std::erase_if(action.trainers, [this](ProcessId id) { return !is_alive_(id); });
     if (!action.trainers.empty()) action.request.environment.push_back(trainers_fact(action.trainers));
     const auto bytes = encode_request(action.request);
     if (!bytes) return drop(bytes.error().message());
     if (::send(socket_.get(), bytes->data(), bytes->size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        drop(errno == EPIPE ? std::string(kNobodyRunsThem) : system_error(errno, "not run").message());
+        drop(errno == EPIPE ? std::string(kHelperEnded) : system_error(errno, "not run").message());
 }
 
 void Actions::settle(const ActionReply& reply) {
@@ -183,7 +189,7 @@ void Actions::helper_ended() {
     socket_ = Fd();
     ::waitpid(helper_, nullptr, WNOHANG);
     for (const PendingAction& action : queue_.give_up())
-        fail(action.request.event, ActionOutcome::dropped, std::string(kNobodyRunsThem));
+        fail(action.request.event, ActionOutcome::dropped, std::string(kHelperEnded));
 }
 
 void Actions::pump() {

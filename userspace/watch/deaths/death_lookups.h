@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "model/deaths/last_words.h"
+#include "model/deaths/death_evidence.h"
 #include "model/processes/process.h"
 #include "sources/cgroup/cgroup_hierarchy.h"
 #include "sources/proc/kernel_log.h"
@@ -14,11 +14,11 @@
 
 namespace memscope {
 
-// Functions with which DeathRecorder queries the machine to explain a death. A function is empty if there is no machine
-// to query, as when readings are replayed.
+// Functions that query the machine. DeathRecorder uses them to explain deaths. A function is empty if there is no
+// machine to query, for example when readings are replayed.
 struct DeathLookups {
     std::function<std::vector<LoggedOomKill>()> kernel_log{};  // lines since the last call
-    // The path of a cgroup. It is most likely found around the cgroup `near`.
+    // The path of a cgroup. The search goes from the cgroup at the path `near` to the root.
     std::function<std::optional<std::string>(CgroupId, const std::string& near)> cgroup_path{};
     // The mount point of a file system in the mount namespace of one of these processes; empty: none.
     std::function<std::string(std::uint32_t device, const std::vector<pid_t>& processes)> mount_point{};

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kMostSeen = 4096;
 constexpr std::size_t kMostLines = 1024;
 constexpr std::uint64_t kLineExplainsNs = 60'000'000'000;  // pids are reused, so an old line may be of another process
-// Longer than any process manager waits between SIGTERM and SIGKILL. A process that outlives the root of its tree by
-// more than this is not killed by the teardown of that tree.
+// Longer than any process manager waits between SIGTERM and SIGKILL. If a process outlives the root of its tree by more
+// than this, its death is not part of the teardown of the tree.
 constexpr std::uint64_t kTeardownNs = 120'000'000'000;
 constexpr double kHostShort = 0.05;  // share of the machine's memory that is available
 constexpr std::size_t kMostNamespaces = 16;
@@ -37,8 +37,9 @@ std::vector<pid_t> namespace_members(const ProcessTable& processes, const Nestin
 
 using Surroundings = DeathRecorder::Surroundings;
 
-// Names the owner of the limit: the target itself, or another cgroup by its path while that cgroup exists.
-void name_owner(Death& death, const LastWords& words, const TargetState& target, const Surroundings& around) {
+// Sets the name of the cgroup that owns the limit: "own" for the target itself, or the path of another cgroup if that
+// cgroup still exists.
+void name_owner(Death& death, const DeathEvidence& words, const TargetState& target, const Surroundings& around) {
     OomKill& oom = *death.oom;
     const std::string& near = target.info.name;
     const auto path_of = [&](CgroupId id) {
@@ -60,7 +61,7 @@ void name_owner(Death& death, const LastWords& words, const TargetState& target,
 }
 
 // Lists every process that holds memory of the device, because processes of other jobs use it up too.
-void describe_gpu(Death& death, const LastWords& words, const Surroundings& around) {
+void describe_gpu(Death& death, const DeathEvidence& words, const Surroundings& around) {
     constexpr std::size_t kMostHolders = 16;
     GpuShortage& shortage = *death.gpu;
     const std::uint64_t failed_ns = words.gpu_failure->time_ns;
@@ -87,7 +88,7 @@ void describe_gpu(Death& death, const LastWords& words, const Surroundings& arou
     }
 }
 
-void look_up_places(Death& death, const LastWords& words, const TargetState& target, const Surroundings& around) {
+void look_up_places(Death& death, const DeathEvidence& words, const TargetState& target, const Surroundings& around) {
     const auto find = [&](std::uint32_t device) {
         const auto& mount_point = around.lookups.mount_point;
         return mount_point
@@ -109,7 +110,7 @@ void DeathRecorder::exited(const Exited& event, const ProcessTable& processes) {
     known->second = std::min(known->second, event.time_ns);
 }
 
-void DeathRecorder::take(LastWords words) {
+void DeathRecorder::take(DeathEvidence words) {
     if (std::ranges::find(seen_, words.id) != seen_.end()) return;
     seen_.push_back(words.id);
     if (seen_.size() > kMostSeen) seen_.pop_front();
@@ -130,22 +131,23 @@ void DeathRecorder::read_log(const DeathLookups& lookups, std::uint64_t now_ns) 
         lines_.pop_front();
 }
 
-// The latest line about the process, or about that thread of it which the OOM killer named.
-const LoggedOomKill* DeathRecorder::logged(const LastWords& words) const {
+// The latest line about the process, or about the thread of the process that the OOM killer named.
+const LoggedOomKill* DeathRecorder::logged(const DeathEvidence& words) const {
     const auto found = std::find_if(lines_.rbegin(), lines_.rend(), [&](const Line& line) {
         return line.kill.thread == words.id.pid || (words.oom && line.kill.thread == words.oom->thread);
     });
     return found == lines_.rend() ? nullptr : &found->kill;
 }
 
-std::optional<std::uint64_t> DeathRecorder::root_ending(const LastWords& words, const TrackedProcess* process) const {
+std::optional<std::uint64_t> DeathRecorder::root_ending(const DeathEvidence& words,
+                                                        const TrackedProcess* process) const {
     if (!process || process->root == words.id) return std::nullopt;
     const auto ending = ending_.find(process->root);
     if (ending == ending_.end() || words.time_ns - ending->second > kTeardownNs) return std::nullopt;
     return ending->second;
 }
 
-void DeathRecorder::settle_one(const LastWords& words, const TrackedProcess* process, const Surroundings& around) {
+void DeathRecorder::settle_one(const DeathEvidence& words, const TrackedProcess* process, const Surroundings& around) {
     const SentSignal* sent = deadly_signal(words);
     const auto of_sender = sent ? around.targets.around(sent->sender_target) : std::vector<TargetState*>{};
     for (TargetState* target : around.targets.around(words.target)) {
@@ -174,14 +176,14 @@ void DeathRecorder::settle(const Surroundings& around) {
     read_log(around.lookups, around.now.boot_ns);
     if (undecided_.empty()) return;
     std::map<ProcessId, const TrackedProcess*> known;
-    for (const LastWords& words : undecided_) known.try_emplace(words.id, nullptr);
-    const auto meet = [&](const TrackedProcess& process) {
+    for (const DeathEvidence& words : undecided_) known.try_emplace(words.id, nullptr);
+    const auto note = [&](const TrackedProcess& process) {
         if (const auto found = known.find(process.task.id); found != known.end()) found->second = &process;
     };
-    for (const TrackedProcess& process : around.processes.ended()) meet(process);
-    for (const auto& [pid, process] : around.processes.living()) meet(process);  // its exit event may have been lost
-    std::ranges::sort(undecided_, {}, &LastWords::time_ns);
-    for (const LastWords& words : undecided_) settle_one(words, known[words.id], around);
+    for (const TrackedProcess& process : around.processes.ended()) note(process);
+    for (const auto& [pid, process] : around.processes.living()) note(process);  // its exit event may have been lost
+    std::ranges::sort(undecided_, {}, &DeathEvidence::time_ns);
+    for (const DeathEvidence& words : undecided_) settle_one(words, known[words.id], around);
     undecided_.clear();
     has_news_ = false;
 }

@@ -13,15 +13,16 @@
 
 namespace memscope {
 
-// Joins the last words of processes with everything else that is known of them, decides why each process died, and adds
-// the death to all targets around it.
+// Joins the record that the BPF program sent at the exit of a process (DeathEvidence) with the process table and the
+// kernel log, decides why the process died, and adds the death to all targets that contain the process.
 class DeathRecorder {
   public:
-    // Before the process table applies the event: the table knows whether the process is the root of other processes.
+    // Called before the process table applies the event, because until then the table knows whether the process is the
+    // root of other processes.
     void exited(const Exited& event, const ProcessTable& processes);
-    void take(LastWords words);
+    void take(DeathEvidence words);
     bool any_undecided() const { return !undecided_.empty(); }
-    // An undecided death is probably no teardown. Whether it is teardown is known once it is decided.
+    // True if an undecided death is probably not teardown. settle() decides whether it is.
     bool has_news() const { return has_news_; }
 
     struct Surroundings {
@@ -31,26 +32,27 @@ class DeathRecorder {
         Now now{};
         const DeathLookups& lookups;
     };
-    // Decides all deaths that are undecided. All events up to their ends have been applied to the process table.
+    // Decides all undecided deaths. Called when all events up to the ends of these processes have been applied to the
+    // process table.
     void settle(const Surroundings& around);
     // Once a tick: forgets ended roots of which no living process descends.
     void sweep(const ProcessTable& processes);
 
   private:
     void read_log(const DeathLookups& lookups, std::uint64_t now_ns);
-    const LoggedOomKill* logged(const LastWords& words) const;
-    void settle_one(const LastWords& words, const TrackedProcess* process, const Surroundings& around);
-    std::optional<std::uint64_t> root_ending(const LastWords& words, const TrackedProcess* process) const;
+    const LoggedOomKill* logged(const DeathEvidence& words) const;
+    void settle_one(const DeathEvidence& words, const TrackedProcess* process, const Surroundings& around);
+    std::optional<std::uint64_t> root_ending(const DeathEvidence& words, const TrackedProcess* process) const;
 
     struct Line {
         std::uint64_t read_ns = 0;
         LoggedOomKill kill{};
     };
     std::deque<Line> lines_{};  // of the kernel log, of the last minute
-    std::vector<LastWords> undecided_{};
+    std::vector<DeathEvidence> undecided_{};
     bool has_news_ = false;
-    std::deque<ProcessId> seen_{};  // the latest: each of the last two threads may report the process's end
-    std::map<ProcessId, std::uint64_t> ending_{};  // roots of process trees: since when they end, boot clock
+    std::deque<ProcessId> seen_{};                 // latest reported ends: the last two threads may both report one
+    std::map<ProcessId, std::uint64_t> ending_{};  // roots of process trees: when their end began, boot clock
 };
 
 }  // namespace memscope

@@ -19,8 +19,8 @@ constexpr double kOldest = 60;  // seconds: the exit of a process of a hundred g
 constexpr double kSlot = 0.5;   // seconds: only the first snapshot of a slot is kept
 constexpr std::uint64_t kLives = 4;
 
-// Every second slot is kept for the shortest time, every second one of the others for twice that time, and so on. So
-// for any age there is a snapshot that is not much older.
+// Every second slot is kept for the shortest time. Of the other slots, every second one is kept for twice that time,
+// and so on. So for any age there is a snapshot that is not much older.
 bool lives_on(std::uint64_t slot, std::uint64_t now) { return now - slot <= kLives << std::countr_zero(slot); }
 
 }  // namespace
@@ -90,8 +90,8 @@ Bytes approximate_size(const Snapshot& snapshot) {
 
 namespace {
 
-// Rate limits of reports, for a target that crashes in a loop and for all targets together: a burst of so many, then
-// one per interval.
+// Rate limits of reports, for one target (which may crash in a loop) and for all targets together: a burst
+// (kMostOf...), then one report per interval (kEachOf...).
 constexpr double kMostOfTarget = 5;
 constexpr Seconds kEachOfTarget = std::chrono::minutes(5);
 constexpr double kMostOfAll = 20;
@@ -110,12 +110,12 @@ void add_event(std::deque<PastEvent>& events, PastEvent event) {
 
 Snapshot only(const Snapshot& snapshot, const TargetSnapshot& target) {
     Snapshot one{.time = snapshot.time, .host = snapshot.host, .targets = {target}, .self = snapshot.self};
-    one.targets.front().deaths.clear();  // these are of an earlier tick
+    one.targets.front().deaths.clear();  // these deaths are of an earlier tick
     one.targets.front().last_death.reset();
     return one;
 }
 
-// The run that died. If processes of several runs died at the same time, the latest run.
+// The run whose processes died. If processes of several runs died at the same time: the latest of these runs.
 RunId run_of(const DeathMoment& moment, RunId otherwise) {
     RunId run = kNoRun;
     for (const Death& death : moment.deaths) run = std::max(run, death.run);
@@ -127,14 +127,14 @@ RunId run_of(const DeathMoment& moment, RunId otherwise) {
 DeathReporter::DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth)
     : store_(std::move(store)), growth_(std::move(growth)), rate_limit_(kMostOfAll, kEachOfAll) {}
 
-// In the latest snapshot, or in an earlier one if the target could not be read meanwhile.
+// The target in the latest snapshot, or in an earlier one if the target could not be read since.
 const TargetSnapshot* DeathReporter::last_seen(const std::string& target) const {
     for (auto snapshot = recent_.all().rbegin(); snapshot != recent_.all().rend(); ++snapshot)
         if (const TargetSnapshot* found = find_target(**snapshot, target)) return found;
     return nullptr;
 }
 
-// Every target has a history of its own, for as long as it exists.
+// Updates the history of each target. A history is dropped when its target does not exist any more.
 void DeathReporter::follow(const Snapshot& snapshot, const std::set<std::string>& unread) {
     for (const TargetSnapshot& target : snapshot.targets) {
         const TargetSnapshot* was = histories_.contains(target.info.name) ? last_seen(target.info.name) : nullptr;
@@ -205,7 +205,7 @@ void DeathReporter::write(Pending& pending) {
         in_trouble_ = false;
         return;
     }
-    if (pending.file.empty() && !std::exchange(pending.failed, true)) ++failed_;  // else a first version is there
+    if (pending.file.empty() && !std::exchange(pending.failed, true)) ++failed_;  // else an earlier version exists
     if (!std::exchange(in_trouble_, true))
         troubles_.push_back("memscope: the report of a death could not be written: " + written.error().message());
 }
@@ -231,7 +231,7 @@ void DeathReporter::take(const Snapshot& snapshot, Seconds now, const std::set<s
                    death_sentence(decisive) + (others > 0 ? fmt::format(" {} more died with it.", others) : "")});
     }
     for (const TargetSnapshot& target : snapshot.targets)
-        if (!target.processes.empty())  // memory that is left after all processes have exited is not that of the job
+        if (!target.processes.empty())  // memory that is left after the last exit is not memory of the job
             histories_.at(target.info.name).held.add({snapshot.time, judged_memory(target), target.memory.usage});
 }
 
@@ -257,11 +257,11 @@ bool DeathReporter::add_growth(Pending& pending, Seconds now, Symbols symbols) {
     report.advice = advice_for(report, top_site_of(report, kSiteWidth));
     keep_within_bounds(report);
     write(pending);
-    pending.growth = {};  // it has the memory of many call sites
+    pending.growth = {};  // it holds much memory: all call sites
     return true;
 }
 
-std::vector<std::vector<std::string>> DeathReporter::tell(Seconds now, Symbols symbols) {
+std::vector<std::vector<std::string>> DeathReporter::finish_reports(Seconds now, Symbols symbols) {
     std::vector<std::vector<std::string>> blocks;
     reported_.clear();
     for (Pending& pending : std::exchange(pending_, {})) {

@@ -33,8 +33,8 @@ class RecentSnapshots {
     void drop_by_size();
 
     std::deque<SnapshotPtr> snapshots_{};
-    std::deque<std::uint64_t> slots_{};  // of each
-    std::uint64_t slot_ = 0;             // the present one; counted from 1
+    std::deque<std::uint64_t> slots_{};  // the slot of each snapshot
+    std::uint64_t slot_ = 0;             // the current slot; counted from 1
     double slot_began_ = 0;
 };
 
@@ -45,10 +45,10 @@ Bytes approximate_size(const Snapshot& snapshot);
 class DeathReporter {
   public:
     enum class Symbols { when_loaded, as_loaded };
-    // Growth at the moment at which this function was made. `nullopt`, with Symbols::when_loaded only: symbols of its
-    // native code are still being loaded.
+    // Returns the growth at the time at which this function object was made. `nullopt`, only with Symbols::when_loaded:
+    // symbols of native code are still being loaded.
     using GrowthThen = std::function<std::optional<Growth>(Symbols)>;
-    // Growth of a target as it was at a tick. Empty function: growth is not recorded.
+    // Collects the growth of a target as it was at a tick. Empty function: growth is not recorded.
     using GrowthOf = std::function<GrowthThen(const TargetSnapshot&)>;
 
     // `store`: `nullopt` if reports are switched off. An error if the directory cannot be used: it is printed at each
@@ -58,28 +58,29 @@ class DeathReporter {
     // Called before the tick is used for anything else, so that a first version of the report is written at once. `now`
     // is on the boot clock. `unread`: targets that exist, but could not be read for this snapshot.
     void take(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread = {});
-    // The same tick, once it is complete. It may be the last one that shows a process before its death.
+    // Stores the complete snapshot of the tick, because it may be the last one that shows a process before its death.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
     // Called after the tick is published, and when symbols have been loaded: adds the growth, and returns the text to
     // print. A report whose symbols are being loaded comes with a later call, within a second or at the next tick.
-    std::vector<std::vector<std::string>> tell(Seconds now, Symbols symbols = Symbols::when_loaded);
-    bool awaits_symbols() const { return !pending_.empty(); }  // after tell()
+    std::vector<std::vector<std::string>> finish_reports(Seconds now, Symbols symbols = Symbols::when_loaded);
+    bool awaits_symbols() const { return !pending_.empty(); }  // after finish_reports()
     // The deaths in that text, and the path of each report.
     const std::vector<ReportedDeath>& reported() const { return reported_; }
-    // Whole reports that are new or were changed since the last call.
+    // Complete reports that are new or were changed since the last call.
     std::vector<std::shared_ptr<const DeathReport>> take_reports() { return std::exchange(complete_, {}); }
-    // The tick without the deaths in that text. The others are printed as one line each.
+    // A copy of the snapshot without the deaths that got a report at this tick. The caller prints the remaining deaths
+    // as one line each.
     SnapshotPtr others(const SnapshotPtr& snapshot) const;
 
     std::uint64_t failed() const { return failed_; }          // reports that could not be written
     std::uint64_t unreported() const { return unreported_; }  // deaths without a report, because of the rate limits
-    std::uint64_t unreported_moments() const { return unreported_moments_; }  // reports that were not written therefore
+    std::uint64_t unreported_moments() const { return unreported_moments_; }  // reports that the limits suppressed
 
   private:
     struct Pending {
         DeathReport report{};
-        std::vector<Process> processes{};  // all of the target, until growth was asked of them
-        GrowthThen growth{};               // empty: not asked yet
+        std::vector<Process> processes{};  // all processes of the target, until their growth was collected
+        GrowthThen growth{};               // empty: not collected yet
         Seconds until{};                   // boot clock: symbols that are not loaded by then are left out
         std::string file{};                // empty: not written
         bool failed = false;
@@ -105,7 +106,7 @@ class DeathReporter {
     RecentSnapshots recent_{};
     std::map<std::string, History> histories_{};  // by name of the target
     TokenBucket rate_limit_;
-    std::vector<Pending> pending_{};  // not told yet
+    std::vector<Pending> pending_{};  // finish_reports() has not returned them yet
     std::vector<ReportedDeath> reported_{};
     std::vector<std::shared_ptr<const DeathReport>> complete_{};
     std::set<std::string> printed_{};  // targets whose deaths of this tick are in the printed text

@@ -24,23 +24,23 @@ CudaRecorder::CudaRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
                       if (!calls) return calls.error();
                       return (*calls)->probes(library.file, library.cuda);
                   },
-                  .tells_from_start = true},
+                  .reports_from_start = true},
                  std::move(reads), on) {}
 
-void CudaRecorder::look(Session& session, std::uint64_t now_ns) {
-    libraries_.look(session, now_ns);
+void CudaRecorder::check_libraries(Session& session, std::uint64_t now_ns) {
+    libraries_.check_libraries(session, now_ns);
     mark_followed(session);
 }
 
-// The BPF programs need to know which processes they have seen from their first call on: only then do they know that a
-// context which ends is the last one of its process.
+// Marks the processes whose CUDA calls were all seen. For the other processes the BPF programs cannot know whether a
+// context that ends is the last one of the process.
 void CudaRecorder::mark_followed(Session& session) {
     const auto processes = libraries_.take_followed_from_start();
-    const auto lost = libraries_.take_lost_sight_of();
+    const auto lost = libraries_.take_interrupted();
     CudaCalls* calls = session.find<CudaCalls>();
     if (!calls) return;
     for (const ProcessId& process : processes) calls->seen_from_start(process);
-    for (const ProcessId& process : lost) calls->not_seen_from_start(process);
+    for (const ProcessId& process : lost) calls->clear_seen_from_start(process);
 }
 
 void CudaRecorder::tick(Session& session, const Surroundings& around) {
@@ -53,7 +53,7 @@ void CudaRecorder::tick(Session& session, const Surroundings& around) {
     }
 }
 
-// The rise of the account's counter is added to the role that the process has now.
+// Adds the increase of the account's failure counter to the role that the process has now.
 void CudaRecorder::count_failures(const Known& known, const TrackedProcess& process, WatchedTargets& targets) {
     const std::uint64_t before = std::exchange(counted_failures_[key_of(known.account)], known.account.failures);
     if (known.account.failures <= before) return;
@@ -71,7 +71,7 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
             if (process.task.id == id) return &process;
         return nullptr;
     };
-    auto sites = calls.sites();  // before the accounts: each is younger than its account
+    auto sites = calls.sites();  // read first: the BPF program makes an account before its sites
     std::map<AccountKey, Known> living;
     std::set<CudaProcess> unknown;
     for (GpuAccount& account : calls.accounts()) {
@@ -84,7 +84,8 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
         counted_failures_.erase(key_of(account));
         calls.forget(account);
     }
-    // A new process is in the process table by the next tick. A process that has left all targets never gets there.
+    // A new process is in the process table at the next tick at the latest. A process that is missing there twice has
+    // left all targets.
     for (const CudaProcess& process : unknown) {
         if (!unknown_.contains(process)) continue;
         calls.forget(process);
@@ -104,7 +105,8 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
     sites_ = std::move(sites);
 }
 
-// Allocations of ended processes and contexts are in no account, but still fill the BPF map.
+// Removes allocations of ended processes and contexts. No account contains them any more, but they still take room in
+// the BPF map.
 void CudaRecorder::sweep(CudaCalls& calls) {
     std::uint64_t counted = 0;
     for (const auto& [key, known] : accounts_) counted += known.account.allocations;
@@ -137,7 +139,7 @@ void CudaRecorder::describe(const std::vector<Process>& processes, std::optional
             const GpuUse use{.used = {}, .reserved = account.reserved, .tensors = {}};
             const bool reserves = use.reserved_total().n > 0;
             const bool pins = account.pinned.total().n > 0;
-            if (!reserves && !pins) continue;  // a device of which it has only read properties
+            if (!reserves && !pins) continue;  // the process has only read properties of the device
             if (!gpu) gpu.emplace();
             ProcessGpu& its = gpu->processes[process.task.id.pid];
             if (pins) {

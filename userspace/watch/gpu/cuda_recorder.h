@@ -33,19 +33,20 @@ class CudaRecorder {
         const std::vector<GpuDevice>& devices;
         std::uint64_t now_ns = 0;  // boot clock
     };
-    void look(Session& session, std::uint64_t now_ns);  // at processes that have mapped a driver since the last call
+    void check_libraries(Session& session,
+                         std::uint64_t now_ns);  // checks processes that mapped a driver since the last call
     void tick(Session& session, const Surroundings& around);
 
     // Adds the GPU memory of the processes of a target to `gpu`, which may already have values from the driver.
     void describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const;
-    // The device that has this number in the process, as its calls have shown.
+    // The device that has this ordinal in the process, as the CUDA calls of the process have shown.
     std::optional<GpuId> device(const ProcessId& process, int ordinal) const;
 
     // From any thread: the memory that the processes hold, by stack.
     struct Held {
         std::vector<HeldAtStack> stacks{};
         std::int64_t elsewhere = 0;  // allocated without a stack
-        std::int64_t lost = 0;       // counted for no stack, because there were too many allocations
+        std::int64_t lost = 0;       // not counted by stack, because there were too many allocations
     };
     struct HeldPlanes {
         Held gpu{};

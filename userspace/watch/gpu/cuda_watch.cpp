@@ -20,9 +20,9 @@ void CudaWatch::mapped(const ProcessId& process, const ProcessTable& processes) 
     tensors_.libraries().mapped(process, watched);
 }
 
-void CudaWatch::look(Session& session, std::uint64_t now_ns) {
-    tensors_.libraries().look(session, now_ns);  // first, because it takes less time
-    calls_.look(session, now_ns);
+void CudaWatch::check_libraries(Session& session, std::uint64_t now_ns) {
+    tensors_.libraries().check_libraries(session, now_ns);  // first, because it takes less time
+    calls_.check_libraries(session, now_ns);
 }
 
 void CudaWatch::tick(Session& session, ProcessTable& processes, WatchedTargets& targets,

@@ -17,8 +17,8 @@ class CudaWatch {
     const TorchRecorder& tensors() const { return tensors_; }
 
     void executed(const ProcessId& process);
-    void mapped(const ProcessId& process, const ProcessTable& processes);  // it has just mapped such a library
-    void look(Session& session, std::uint64_t now_ns);
+    void mapped(const ProcessId& process, const ProcessTable& processes);  // the process has just mapped such a library
+    void check_libraries(Session& session, std::uint64_t now_ns);
     void tick(Session& session, ProcessTable& processes, WatchedTargets& targets, const std::vector<GpuDevice>& devices,
               std::uint64_t now_ns);
 

@@ -10,11 +10,11 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kMostLibraries = 16;     // each has a process that holds its probes
-constexpr std::size_t kMostKnown = 64;         // including those that cannot be followed
-constexpr std::size_t kMostLooksPerTurn = 50;  // a process with a driver has thousands of mappings, which take 1 ms
+constexpr std::size_t kMostKnown = 64;         // including libraries that cannot be followed
+constexpr std::size_t kMostLooksPerTurn = 50;  // thousands of mappings, as with a driver, take 1 ms
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 constexpr std::uint64_t kLingerNs = 60 * kSecondNs;
-// Attaching takes some milliseconds, on kernels that attach one probe at a time some tenths of a second.
+// Attaching takes some milliseconds. On kernels that attach one probe at a time it takes some tenths of a second.
 constexpr std::uint64_t kAttachDeadlineNs = 5 * kSecondNs;
 constexpr std::uint64_t kFirstRetryNs = kSecondNs;  // after a holder has ended; doubled each time
 constexpr unsigned kMostDoublings = 6;
@@ -22,9 +22,9 @@ constexpr std::uint64_t kAgainNs = 5 * kSecondNs;  // after a process or library
 
 }  // namespace
 
-void LibraryFollower::look_at(const ProcessId& process, bool just_mapped) {
+void LibraryFollower::check_soon(const ProcessId& process, bool just_mapped) {
     if (!on_) return;
-    ToLookAt& look = to_look_at_[process];
+    ToCheck& look = to_check_[process];
     look.just_mapped = look.just_mapped || just_mapped;
     look.number = 0;  // a read that is under way may have begun before the file was mapped
     look.next_ns = 0;
@@ -34,7 +34,7 @@ void LibraryFollower::look_at(const ProcessId& process, bool just_mapped) {
 void LibraryFollower::begin(const TrackedProcess& process) {
     if (!on_) return;
     const ProcessId& id = process.task.id;
-    if (!process.born_here) return look_at(id, false);
+    if (!process.born_here) return check_soon(id, false);
     // After an exec, an event follows when the process maps a library.
     if (libraries_.empty() || process.exec_count > 0) return;
     bool inherits = false;
@@ -43,8 +43,8 @@ void LibraryFollower::begin(const TrackedProcess& process) {
             const bool from_start = parent->second.from_start && id.start_ns >= library.followed_ns;
             inherits = library.users.try_emplace(id.pid, User{id, from_start}).second || inherits;
         }
-    tell_if_from_start(id);
-    if (!inherits) look_at(id, false);  // the parent may have ended, or may have just mapped a library
+    note_if_from_start(id);
+    if (!inherits) check_soon(id, false);  // the parent may have ended, or may have just mapped a library
 }
 
 void LibraryFollower::executed(const ProcessId& process) {
@@ -60,7 +60,8 @@ void LibraryFollower::refuse(Library& library, Error why) {
 Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t now_ns) {
     std::size_t followed = 0;
     for (const auto& [key, known] : libraries_) followed += known.holder ? 1 : 0;
-    if (followed >= kMostLibraries) return plain_error("there are too many " + kind_.name + " to follow them all");
+    if (followed >= kMostLibraries)
+        return plain_error("there are too many " + kind_.name + ", so this one is not followed");
     const auto probes = (paused_ ? kind_.probes_in_pause : kind_.probes)(session, *library.file);
     if (!probes) return probes.error();
     auto holder = reads_->probes.attach(*probes, now_ns);
@@ -70,11 +71,11 @@ Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t
     return Done{};
 }
 
-// Detaches all probes. The next look() attaches those of the new state.
+// Detaches all probes. The next look() attaches the probes of the new state.
 void LibraryFollower::attach_anew(bool paused) {
     paused_ = paused;
     for (auto& [key, library] : libraries_) {
-        if (library.holder) reads_->probes.let_go(std::move(*library.holder));
+        if (library.holder) reads_->probes.release(std::move(*library.holder));
         library.holder.reset();
         library.attached = false;
         for (auto& [pid, user] : library.users) user.from_start = false;
@@ -85,7 +86,7 @@ void LibraryFollower::follow_or_refuse(Session& session, Library& library, std::
     if (paused_ && !kind_.probes_in_pause) return;
     const auto followed = follow(session, library, now_ns);
     if (followed) return;
-    if (!was_not_read(followed.error())) return refuse(library, followed.error());
+    if (!is_retryable(followed.error())) return refuse(library, followed.error());
     library.retry_ns = now_ns + kAgainNs;
     if (std::exchange(library.reported_late, true)) return;
     ++refused_;
@@ -132,7 +133,7 @@ void LibraryFollower::attached(Library& library, std::uint64_t now_ns) {
         library.followed_ns = now_ns;
         for (auto& [pid, user] : library.users) user.from_start = false;
     }
-    for (const auto& [pid, user] : library.users) tell_if_from_start(user.id);
+    for (const auto& [pid, user] : library.users) note_if_from_start(user.id);
 }
 
 // The kernel has detached the probes, because the process that held them has ended.
@@ -145,14 +146,15 @@ void LibraryFollower::lost(Library& library, std::uint64_t now_ns) {
         refusals_.push_back(plain_error("the process that holds the probes of one of the " + kind_.name + " has ended",
                                         "memscope attaches the probes again; calls in the meantime were missed"));
     for (auto& [pid, user] : library.users) {
-        if (kind_.tells_from_start && user.from_start) lost_sight_of_.push_back(user.id);
+        if (kind_.reports_from_start && user.from_start) interrupted_.push_back(user.id);
         user.from_start = false;
     }
 }
 
-// A process that has mapped a library just now has not used it yet, because a program initializes for longer than it
-// takes to follow the library. False: a helper still reads the process's maps or the library, or could not read them.
-bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns) {
+// Adds the libraries that the process has mapped. A process that has mapped a library just now counts as followed from
+// its start, because the initialization of a program takes longer than attaching the probes. False: a helper still
+// reads the maps of the process or the library, or could not read them.
+bool LibraryFollower::check_maps(Session& session, const ProcessId& process, ToCheck& look, std::uint64_t now_ns) {
     const auto try_later = [&] {
         look.number = 0;
         look.next_ns = now_ns + kAgainNs;
@@ -162,8 +164,8 @@ bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, T
         if (look.number == 0) look.number = ++numbers_;
         const auto maps = reads_->quick.ask(MapsJob{.pid = process.pid, .number = look.number});
         if (!maps) return false;
-        if (!*maps && was_not_read(maps->error())) return try_later();
-        if (!*maps) return true;  // it has ended
+        if (!*maps && is_retryable(maps->error())) return try_later();
+        if (!*maps) return true;  // the process has ended
         look.mappings = mappings_named((*maps)->text, kind_.file_name);
     }
     for (const MappedRange& mapping : *look.mappings) {
@@ -177,7 +179,7 @@ bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, T
         if (!known) {
             file = reads_->quick.ask(LibraryJob{.kind = kind_.kind, .pid = process.pid, .mapped = mapping});
             if (!file) return false;
-            if (!*file && was_not_read(file->error())) return try_later();
+            if (!*file && is_retryable(file->error())) return try_later();
             if (!*file && file->error().code == std::errc::no_such_process) return true;
         }
         Library& library = libraries_[key];
@@ -191,26 +193,26 @@ bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, T
         library.file.emplace(std::move(**file));
         follow_or_refuse(session, library, now_ns);
     }
-    tell_if_from_start(process);
+    note_if_from_start(process);
     return true;
 }
 
-void LibraryFollower::look(Session& session, std::uint64_t now_ns) {
+void LibraryFollower::check_libraries(Session& session, std::uint64_t now_ns) {
     for (auto& [key, library] : libraries_) update(session, library, now_ns);
     std::size_t looked = 0;
-    for (auto next = to_look_at_.begin(); next != to_look_at_.end() && looked < kMostLooksPerTurn;) {
+    for (auto next = to_check_.begin(); next != to_check_.end() && looked < kMostLooksPerTurn;) {
         if (now_ns < next->second.next_ns) {
             ++next;
             continue;
         }
         ++looked;
-        next = look_at_maps(session, next->first, next->second, now_ns) ? to_look_at_.erase(next) : std::next(next);
+        next = check_maps(session, next->first, next->second, now_ns) ? to_check_.erase(next) : std::next(next);
     }
 }
 
-// A program maps its libraries some time after the exec. The interval between two checks of a process doubles up to 60
-// s.
-void LibraryFollower::look_again(const ProcessTable& processes, std::uint64_t now_ns) {
+// Checks all processes for new libraries, because there are no events for mapped files. A program maps its libraries
+// some time after the exec. The interval between two checks of a process doubles up to 60 s.
+void LibraryFollower::recheck(const ProcessTable& processes, std::uint64_t now_ns) {
     constexpr std::uint64_t kFirst = 1'000'000'000;
     constexpr std::uint64_t kLast = 60 * kFirst;
     const auto& living = processes.living();
@@ -219,12 +221,12 @@ void LibraryFollower::look_again(const ProcessTable& processes, std::uint64_t no
         return found == living.end() || found->second.task.id != entry.first;
     });
     for (const auto& [pid, process] : living) {
-        if (to_look_at_.size() >= kMostLooksPerTurn) return;
+        if (to_check_.size() >= kMostLooksPerTurn) return;
         Look& look = looks_[process.task.id];
         if (now_ns < look.next_ns) continue;
         look.wait_ns = std::clamp(2 * look.wait_ns, kFirst, kLast);
         look.next_ns = now_ns + look.wait_ns;
-        look_at(process.task.id, false);
+        check_soon(process.task.id, false);
     }
 }
 
@@ -237,19 +239,19 @@ void LibraryFollower::leave_unused(const ProcessTable& processes, std::uint64_t 
     };
     for (auto& [key, library] : libraries_) {
         if (!library.users.empty()) library.used_ns = now_ns;
-        if (is_unused(library) && library.holder) reads_->probes.let_go(std::move(*library.holder));
+        if (is_unused(library) && library.holder) reads_->probes.release(std::move(*library.holder));
     }
     std::erase_if(libraries_, [&](const auto& entry) { return is_unused(entry.second); });
 }
 
 void LibraryFollower::tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns) {
-    if (on_ && !session.find<MappingCalls>()) look_again(processes, now_ns);
-    look(session, now_ns);
+    if (on_ && !session.find<MappingCalls>()) recheck(processes, now_ns);
+    check_libraries(session, now_ns);
     leave_unused(processes, now_ns);
 }
 
-void LibraryFollower::tell_if_from_start(const ProcessId& process) {
-    if (kind_.tells_from_start && is_followed_from_its_start(process)) followed_from_start_.push_back(process);
+void LibraryFollower::note_if_from_start(const ProcessId& process) {
+    if (kind_.reports_from_start && is_followed_from_its_start(process)) followed_from_start_.push_back(process);
 }
 
 bool LibraryFollower::is_followed_from_its_start(const ProcessId& process) const {

@@ -17,8 +17,8 @@
 
 namespace memscope {
 
-// Follows the libraries of one kind that watched processes have mapped: each has probes while a process maps it. Probe
-// holders attach, hold and detach the probes, so nothing here waits for a watched process.
+// Follows the libraries of one kind that watched processes have mapped: each library has user probes while a process
+// maps it. Probe holders attach, hold and detach the probes, so nothing here waits for a watched process.
 class LibraryFollower {
   public:
     struct Kind {
@@ -27,8 +27,8 @@ class LibraryFollower {
         std::string file_name{};  // prefix of the file names
         using Probes = std::function<Result<ProbeRequest>(Session&, const LibraryAnswer&)>;
         Probes probes{};
-        Probes probes_in_pause{};       // none: there are no probes between pause() and resume()
-        bool tells_from_start = false;  // the caller uses take_followed_from_start()
+        Probes probes_in_pause{};         // none: there are no probes between pause() and resume()
+        bool reports_from_start = false;  // the caller uses take_followed_from_start()
     };
     LibraryFollower(Kind kind, std::shared_ptr<ReadHelpers> reads, bool on)
         : kind_(std::move(kind)), reads_(std::move(reads)), on_(on) {}
@@ -38,10 +38,10 @@ class LibraryFollower {
 
     void begin(const TrackedProcess& process);  // starts to follow the libraries of a process
     void executed(const ProcessId& process);
-    // The process has just mapped such a file. Call look() soon, because calls before the probes are attached are not
-    // seen. `watched`: the process was watched when it mapped the file.
-    void mapped(const ProcessId& process, bool watched) { look_at(process, watched); }
-    void look(Session& session, std::uint64_t now_ns);  // boot clock
+    // The process has just mapped a library of this kind. Call check_libraries() soon, because calls before the probes
+    // are attached are not seen. `watched`: the process was watched when it mapped the library.
+    void mapped(const ProcessId& process, bool watched) { check_soon(process, watched); }
+    void check_libraries(Session& session, std::uint64_t now_ns);  // boot clock
     void tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns);
 
     // Replaces all probes by `probes_in_pause` until resume().
@@ -50,43 +50,44 @@ class LibraryFollower {
     // Number of times that probes were detached without pause(), because the process that held them has ended.
     std::uint64_t losses() const { return losses_; }
 
-    // Processes that have mapped such files since the last call and whose calls are all seen.
+    // Processes that have mapped such libraries since the last call, and whose calls have all been seen.
     std::vector<ProcessId> take_followed_from_start() { return std::exchange(followed_from_start_, {}); }
-    // Processes of that kind whose later calls were missed, because the probes were detached for some time.
-    std::vector<ProcessId> take_lost_sight_of() { return std::exchange(lost_sight_of_, {}); }
+    // Processes that were followed from their start, and whose later calls were missed because the probes were detached
+    // for some time.
+    std::vector<ProcessId> take_interrupted() { return std::exchange(interrupted_, {}); }
     // True if the libraries of the process were followed before it could use them.
     bool is_followed_from_its_start(const ProcessId& process) const;
-    bool has_any() const;                               // a process has mapped a file with such a name
-    bool is_following() const;                          // at least one of these files is followed; not in a pause
+    bool has_any() const;                               // a process has mapped such a library
+    bool is_following() const;                          // at least one such library is followed, and not paused
     std::uint64_t refused() const { return refused_; }  // libraries that cannot be followed, or not in time
-    std::vector<Error> take_refusals() { return std::exchange(refusals_, {}); }  // the reasons, one for each library
+    std::vector<Error> take_refusals() { return std::exchange(refusals_, {}); }  // why libraries were refused
 
   private:
     using FileKey = std::tuple<unsigned, unsigned, std::uint64_t>;  // as /proc/PID/maps has it
     struct User {
         ProcessId id{};
-        bool from_start = false;  // the process has not used the library before it was followed
+        bool from_start = false;  // the process did not use the library before the probes were attached
     };
     struct Library {
         std::optional<LibraryAnswer> file{};  // none: it was refused
         std::optional<ProbeHolder> holder{};  // none: refused, or no holder runs and retry_ns has not come
         bool attached = false;                // the holder has attached all probes
-        bool reported_late = false;           // a message was sent: attaching takes too long, or is tried again later
-        unsigned losses = 0;                  // holders that have ended
+        bool reported_late = false;           // a message was sent: attaching takes too long, or is retried later
+        unsigned losses = 0;                  // number of holders that have ended
         std::uint64_t retry_ns = 0;           // boot clock: when the next holder is started
         std::map<pid_t, User> users{};
         std::uint64_t followed_ns = 0;  // boot clock: calls of processes that started later are all seen
         std::uint64_t used_ns = 0;      // boot clock: the last tick at which it had users
     };
 
-    void look_at(const ProcessId& process, bool just_mapped);
-    struct ToLookAt {
+    void check_soon(const ProcessId& process, bool just_mapped);
+    struct ToCheck {
         bool just_mapped = false;
-        std::uint64_t number = 0;   // of the read of its maps that is under way; 0: none
-        std::uint64_t next_ns = 0;  // boot clock: not read before then, because a read failed
+        std::uint64_t number = 0;   // of the MapsJob that is under way; 0: none
+        std::uint64_t next_ns = 0;  // boot clock: earliest retry after a failed read
         std::optional<std::vector<MappedRange>> mappings{};
     };
-    bool look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns);
+    bool check_maps(Session& session, const ProcessId& process, ToCheck& look, std::uint64_t now_ns);
     void attach_anew(bool paused);
     Status follow(Session& session, Library& library, std::uint64_t now_ns);
     void follow_or_refuse(Session& session, Library& library, std::uint64_t now_ns);
@@ -94,8 +95,8 @@ class LibraryFollower {
     void update(Session& session, Library& library, std::uint64_t now_ns);
     void attached(Library& library, std::uint64_t now_ns);
     void lost(Library& library, std::uint64_t now_ns);
-    void tell_if_from_start(const ProcessId& process);
-    void look_again(const ProcessTable& processes, std::uint64_t now_ns);
+    void note_if_from_start(const ProcessId& process);
+    void recheck(const ProcessTable& processes, std::uint64_t now_ns);
     void leave_unused(const ProcessTable& processes, std::uint64_t now_ns);
 
     Kind kind_;
@@ -103,7 +104,7 @@ class LibraryFollower {
     bool on_;
     bool paused_ = false;
     std::uint64_t losses_ = 0;
-    std::map<ProcessId, ToLookAt> to_look_at_{};
+    std::map<ProcessId, ToCheck> to_check_{};
     std::uint64_t numbers_ = 0;
     struct Look {
         std::uint64_t next_ns = 0;
@@ -112,7 +113,7 @@ class LibraryFollower {
     std::map<ProcessId, Look> looks_{};  // when to check each process, if there are no events for mapped files
     std::map<FileKey, Library> libraries_{};
     std::vector<ProcessId> followed_from_start_{};
-    std::vector<ProcessId> lost_sight_of_{};
+    std::vector<ProcessId> interrupted_{};
     std::uint64_t refused_ = 0;
     std::vector<Error> refusals_{};
 };

@@ -18,6 +18,15 @@ bool comes_before(const NativeLocation& a, const NativeLocation& b) { return pla
 
 }  // namespace
 
+SiteGrowth growth_at(const CallSitePtr& site, const HeldAtStack& at, const RoleKey& role) {
+    return {.site = site,
+            .pid = at.process.pid,
+            .role = role,
+            .bytes = at.bytes,
+            .passing = at.passing,
+            .arenas = at.arena_sized && is_mapped_by_python(*site)};
+}
+
 bool is_mapped_by_python(const CallSite& site) {
     if (site.python.empty() || site.native.size() < 2 || !site.native[1].module) return false;
     const std::string& path = site.native[1].module->name();

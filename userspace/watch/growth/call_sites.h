@@ -25,7 +25,8 @@ struct CallSite {
 };
 using CallSitePtr = std::shared_ptr<const CallSite>;
 
-// Bytes of the names of the call site. The watched process chooses the names and their number.
+// Bytes of the names of the call site. Counted against limits, because the watched process chooses the names and their
+// number.
 std::size_t name_bytes(const CallSite& site);
 
 // Growth of one process at one call site.
@@ -35,13 +36,16 @@ struct SiteGrowth {
     RoleKey role{};
     std::int64_t bytes = 0;
     std::int64_t passing = 0;  // part of `bytes` that is likely to be freed soon, see Trough
-    // Arenas of Python's allocator, which hands out their memory again and again: no line keeps them.
+    // True for arenas of Python's allocator. The allocator uses an arena for many allocations, so no single line keeps
+    // it.
     bool arenas = false;
     std::int64_t kept() const { return arenas ? 0 : std::max<std::int64_t>(bytes - passing, 0); }
 };
 
-// True if the stack mapped memory in the interpreter of Python itself: below the call of mmap() is code of Python, and
-// not of a library or of malloc.
+SiteGrowth growth_at(const CallSitePtr& site, const HeldAtStack& at, const RoleKey& role);
+
+// True if the Python interpreter itself mapped the memory: the caller of mmap() is code of Python, and not of a library
+// or of malloc.
 bool is_mapped_by_python(const CallSite& site);
 
 // The call sites of all stacks. Stacks with the same frames share a call site, in all processes.
@@ -70,10 +74,10 @@ class CallSites {
     std::vector<SpaceId> spaces_of(pid_t pid) const;
     std::set<pid_t> growing() const;  // processes that have stacks
 
-    // If there are too many stacks or names: removes the smallest stacks of the processes that have most, so that a
+    // If there are too many stacks or names: removes the smallest stacks of the processes that have the most, so that a
     // process with many names does not cost another process its names. If one address space has too many stacks:
-    // removes those that hold nothing any more, else the smallest, so that it can have others. `size_of` returns the
-    // bytes of a stack, or `nullopt` if the stack must stay.
+    // removes its stacks that hold nothing any more, else its smallest stacks, so that it can have new ones. `size_of`
+    // returns the bytes of a stack, or `nullopt` if the stack must stay.
     using SizeOf = std::function<std::optional<std::int64_t>(StackId)>;
     struct Folded {
         std::vector<StackId> stacks{};
@@ -97,7 +101,7 @@ class CallSites {
     struct Space {
         ProcessId process{};
         std::set<StackId> stacks{};
-        std::size_t name_bytes = 0;  // as if no other address space had these call sites
+        std::size_t name_bytes = 0;  // of the sites of its stacks; a shared site counts for each stack
     };
     struct SameSite {
         bool operator()(const CallSitePtr& a, const CallSitePtr& b) const;

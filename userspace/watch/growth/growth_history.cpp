@@ -58,7 +58,7 @@ class SiteHashes {
 };
 
 LineId line_of(const CallSite& site, std::uint64_t hash) {
-    const PythonFrame* own = telling_frame(site.python);
+    const PythonFrame* own = own_frame(site.python);
     return own ? line_id(*own) : LineId{hash};
 }
 
@@ -75,7 +75,7 @@ bool is_larger(const SiteGrowth& a, const SiteGrowth& b) { return a.bytes > b.by
 
 // The largest sites with their names, as far as they fit.
 SitePlane largest(const SitePlane& plane, std::size_t& names) {
-    SitePlane kept{.sites = plane.sites, .unattributed = plane.unattributed};
+    SitePlane kept = plane;
     std::stable_sort(kept.sites.begin(), kept.sites.end(), is_larger);
     std::size_t count = 0;
     for (; count < std::min(kept.sites.size(), GrowthHistory::kMostSites); ++count) {
@@ -159,6 +159,30 @@ void GrowthHistory::store_peak(const Moment& moment, const SitePlanes& planes) {
     peak_ = std::move(peak);
 }
 
+void GrowthHistory::name_peak(const CallSites& sites) {
+    if (!peak_) return;
+    bool changed = false;
+    for (SitePlane& plane : peak_->planes.planes) {
+        const auto is_settled = [&](const UnnamedAtStack& each) {
+            const CallSitePtr* site = sites.site_of(each.held.stack);
+            if (!site && sites.expects_names(each.held.stack)) return false;
+            if (site)
+                plane.sites.push_back(growth_at(*site, each.held, each.role));
+            else
+                add_to(plane.unattributed, "unknown_stack", each.held.bytes);
+            add_to(plane.unattributed, "pending", -each.held.bytes);
+            return true;
+        };
+        if (std::erase_if(plane.unnamed, is_settled) > 0) changed = true;
+    }
+    if (!changed) return;
+    std::size_t names = 0;
+    for (SitePlane& plane : peak_->planes.planes) {
+        std::erase_if(plane.unattributed, [](const UnattributedGrowth& each) { return each.bytes == 0; });
+        plane = largest(plane, names);
+    }
+}
+
 void GrowthHistory::add(const Moment& moment, const SitePlanes& planes) {
     store_peak(moment, planes);
     if (!snapshots_.empty() && moment.now - snapshots_.back()->at < kEvery) return;
@@ -198,7 +222,7 @@ const GrowthHistory::Snapshot* GrowthHistory::nearest(Seconds at) const {
     return best;
 }
 
-// Called again and again, because the judge knows the end of a warm-up only some time after it, and may correct it.
+// Called at every tick, because the judge detects the end of a warm-up only some time later, and may correct it.
 void GrowthHistory::mark_warmup(const std::optional<Seconds>& ended) {
     if (!ended) {
         warmup_.reset();
@@ -210,8 +234,9 @@ void GrowthHistory::mark_warmup(const std::optional<Seconds>& ended) {
     }
 }
 
-// Leaves out sites that have shrunk, so that no site is negative. Their loss is in `freed_since`, so that sites and
-// unattributed growth still add up to the change of the whole plane.
+// Subtracts the earlier growth from `plane`. Leaves out sites that have shrunk, so that no site is negative. The bytes
+// that they have lost are in `freed_since`, so that sites and unattributed growth still add up to the change of the
+// whole plane.
 void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
     SiteHashes hashes;
     struct Now {
@@ -243,7 +268,7 @@ void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
             freed += sum.bytes;
             continue;
         }
-        // Which of the processes has grown is not known: the first one gets the sum, the others are listed with 0.
+        // It is not known which of the processes has grown: the first one gets the sum, and the others get 0.
         std::int64_t bytes = sum.bytes;
         for (SiteGrowth& part : sum.parts) {
             part.bytes = std::exchange(bytes, 0);
@@ -337,6 +362,10 @@ const GrowthHistory* GrowthHistories::find(const std::string& target) const {
 
 void GrowthHistories::keep_only(const std::set<std::string>& targets) {
     std::erase_if(targets_, [&](const auto& each) { return !targets.contains(each.first); });
+}
+
+void GrowthHistories::name_peaks(const CallSites& sites) {
+    for (auto& [name, history] : targets_) history.name_peak(sites);
 }
 
 void GrowthHistories::bound_peaks() {

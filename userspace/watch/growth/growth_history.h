@@ -18,10 +18,17 @@
 
 namespace memscope {
 
+// Memory at a stack whose names a helper process has not read yet.
+struct UnnamedAtStack {
+    HeldAtStack held{};
+    RoleKey role{};
+};
+
 // One plane of a target before its native code is symbolized.
 struct SitePlane {
     std::vector<SiteGrowth> sites{};
     std::vector<UnattributedGrowth> unattributed{};
+    std::vector<UnnamedAtStack> unnamed{};  // the stacks of the unattributed growth that is `pending`
 };
 struct SitePlanes {
     std::array<SitePlane, kPlanes> planes{};
@@ -51,8 +58,8 @@ class GrowthHistory {
     static constexpr Seconds kOldest = std::chrono::hours(24);
     static constexpr double kNewPeak = 1.05;    // factor; a smaller maximum is not stored at once
     static constexpr double kStillPeak = 0.99;  // factor; a target that holds this much is still at its peak
-    // A peak is stored again after this time if it lasts: then names of its call sites have arrived, and pages that
-    // were freed before it have been found absent.
+    // If a peak lasts, it is stored again after this time, because by then the checks of pages have found the pages
+    // that were freed before the peak.
     static constexpr Seconds kPeakAgain{10};
 
     // The target at a tick.
@@ -67,10 +74,12 @@ class GrowthHistory {
     // Called at each tick. True if add() is to be called for this moment. A new run of the job has no history.
     bool is_due(const Moment& moment);
     void add(const Moment& moment, const SitePlanes& planes);
+    // Called at each tick: names of call sites can arrive after the peak was stored.
+    void name_peak(const CallSites& sites);
 
     // Turns the growth since watching began into the growth of the time that was requested.
     GrowthSpan apply(const GrowthRequest& request, const Moment& moment, SitePlanes& planes) const;
-    // None: fewer than two minutes are known.
+    // `nullopt`: the history covers less than two minutes.
     std::optional<LineTrend> trend(PlaneKind plane, LineId line, const RoleKey& role) const;
 
     std::size_t snapshot_count() const { return snapshots_.size(); }
@@ -104,7 +113,7 @@ class GrowthHistory {
         double wall = 0;
         Bytes held{};         // the highest value at which it was stored
         bool lasted = false;  // it was stored once more
-        SitePlanes planes{};  // the largest sites of each
+        SitePlanes planes{};  // the largest sites of each plane
     };
 
     static Plane condensed(const SitePlane& plane);
@@ -131,6 +140,7 @@ class GrowthHistories {
     GrowthHistory& of(const std::string& target) { return targets_[target]; }
     const GrowthHistory* find(const std::string& target) const;
     void keep_only(const std::set<std::string>& targets);
+    void name_peaks(const CallSites& sites);
     // If the peaks of all targets have too many names: forgets the oldest peaks.
     void bound_peaks();
 

@@ -11,10 +11,10 @@ namespace {
 constexpr std::size_t kMostSweptPerTick = 16384;
 constexpr std::uint64_t kRateSpanNs = 5'000'000'000;
 constexpr std::uint64_t kShortestSpanNs = 10'000'000;
-// The programs measure their own time, without the breakpoint of the user probe: the exception, the search for the
-// probe and the single step over the replaced instruction. This is an assumption: a generic tracing tool needed 5 us
-// for New and Delete together on an x86_64 GPU host, and the programs took about 2 us of that in a virtual machine,
-// where each breakpoint cost 5 to 7 us.
+// Assumed cost of the breakpoint of a user probe: the exception, the search for the probe and the single step over the
+// replaced instruction. The BPF programs measure only their own time. Basis: a generic tracing tool needed 5 us for New
+// and Delete together on an x86_64 GPU host. The programs took about 2 us of that in a virtual machine, where each
+// breakpoint cost 5 to 7 us.
 constexpr double kProbeSeconds = 1.5e-6;
 
 LibraryFollower::Kind::Probes probes_for(HostTensors::Calls calls) {
@@ -34,13 +34,13 @@ HostTensorRecorder::HostTensorRecorder(SysRoot root, std::shared_ptr<ReadHelpers
                   .kind = LibraryKind::host_tensors,
                   .file_name = std::string(kHostTensorFileName),
                   .probes = probes_for(HostTensors::Calls::all),
-                  // Failed allocations are rare, and they explain deaths.
+                  // Failed allocations are followed during a pause, too, because they are rare and explain deaths.
                   .probes_in_pause = probes_for(HostTensors::Calls::failures)},
                  std::move(reads), on),
       budget_(budget) {}
 
-void HostTensorRecorder::look(Session& session, const Now& now) {
-    libraries_.look(session, now.boot_ns);
+void HostTensorRecorder::check_libraries(Session& session, const Now& now) {
+    libraries_.check_libraries(session, now.boot_ns);
     note_start(now);
 }
 
@@ -98,7 +98,7 @@ void HostTensorRecorder::read(HostTensors& tensors, const Now& now) {
     sites_ = std::move(sites);
 }
 
-// Frees were missed, so nothing that was recorded so far is certain.
+// Frees were missed, so recorded storages may not exist any more. The recording starts again.
 void HostTensorRecorder::start_anew(HostTensors& tensors) {
     tensors.begin_period(!budget_.is_off());
     const std::lock_guard lock(mutex_);
@@ -134,10 +134,10 @@ void HostTensorRecorder::mind_budget(HostTensors& tensors, const Now& now) {
         return cpu_time_of(root_, pids);
     };
     switch (budget_.consider(Seconds(static_cast<double>(now.boot_ns) * 1e-9), spent, cpu)) {
-        case HookBudget::Advice::take_off:
+        case HookBudget::Advice::detach:
             pause(tensors);
             break;
-        case HookBudget::Advice::put_back: {
+        case HookBudget::Advice::attach: {
             start_anew(tensors);
             libraries_.resume();
             mark_ = {};

@@ -20,7 +20,7 @@
 namespace memscope {
 
 // Follows the storages of PyTorch's host tensors in all copies of its library that watched processes have mapped.
-// Pauses if the probes cost more than their budget. Frees during a pause are not seen, so the recording starts anew
+// Pauses if the probes cost more than their budget. Frees during a pause are not seen, so the recording starts again
 // afterwards. Everything except held(), end() and stacks() belongs to the thread of the ticks.
 class HostTensorRecorder {
   public:
@@ -28,7 +28,7 @@ class HostTensorRecorder {
 
     void executed(const ProcessId& process) { libraries_.executed(process); }
     void mapped(const ProcessId& process) { libraries_.mapped(process, true); }  // it has just mapped such a library
-    void look(Session& session, const Now& now);
+    void check_libraries(Session& session, const Now& now);
     void tick(Session& session, ProcessTable& processes, const Now& now);
 
     void describe(SelfSample& self) const;  // probes and losses
@@ -39,7 +39,7 @@ class HostTensorRecorder {
         std::vector<HeldAtStack> stacks{};
         std::int64_t elsewhere = 0;     // allocated without a stack
         std::int64_t lost = 0;          // allocated when there were too many storages
-        std::int64_t before_pause = 0;  // during a pause: held when it began
+        std::int64_t before_pause = 0;  // during a pause: bytes that were held when the pause began
         HostTensorRecording recording{};
     };
     Held held(const std::vector<Process>& processes) const;
@@ -72,7 +72,7 @@ class HostTensorRecorder {
     std::uint64_t revision_ = 0;  // of the process table, when all its processes were followed
     std::uint64_t losses_ = 0;    // of probes, at the last tick
     std::uint64_t entries_ = 0;
-    std::uint64_t counted_ = 0;  // the part of the entries that is in accounts
+    std::uint64_t counted_ = 0;  // entries that belong to accounts
     struct Mark {
         std::uint64_t boot_ns = 0;
         std::uint64_t allocated = 0;

@@ -10,7 +10,7 @@
 namespace memscope {
 
 std::string place_of(const CallSite& site) {
-    if (const PythonFrame* frame = telling_frame(site.python))
+    if (const PythonFrame* frame = own_frame(site.python))
         return fmt::format("{} ({}:{})", frame->function, frame->file.substr(frame->file.rfind('/') + 1), frame->line);
     if (site.native.empty() || !site.native.front().module) return "unknown code";
     const std::string& path = site.native.front().module->name();

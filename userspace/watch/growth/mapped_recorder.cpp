@@ -66,11 +66,11 @@ MappedRecorder::Reading MappedRecorder::take(std::map<ProcessId, Reading>::itera
 
 void MappedRecorder::begin(const TrackedProcess& process) {
     const std::lock_guard lock(mutex_);
-    growth_.meet(process.task.id, 0);
+    growth_.track(process.task.id, 0);
 }
 
 void MappedRecorder::read(const ProcessId& id) {
-    if (readings_.size() >= kMostReadings && !readings_.contains(id)) return;  // a later tick reads it
+    if (readings_.size() >= kMostReadings && !readings_.contains(id)) return;  // a later tick reads the process
     const auto [place, is_new] = readings_.try_emplace(id);
     if (is_new) place->second.number = ++numbers_;
     const auto maps = reads_->quick.ask(MapsJob{.pid = id.pid, .number = place->second.number});
@@ -78,7 +78,7 @@ void MappedRecorder::read(const ProcessId& id) {
     const Reading reading = take(place);
     const std::lock_guard lock(mutex_);
     if (reading.too_many) return;                       // the result is older than events that were dropped
-    if (!*maps && was_not_read(maps->error())) return;  // a later tick reads it again
+    if (!*maps && is_retryable(maps->error())) return;  // a later tick tries again
     if (!*maps) return growth_.end(id);
     growth_.reconcile(id, found_ranges(parse_process_maps((*maps)->text)), (*maps)->began_ns);
     for (const RangeEvent& event : reading.since) growth_.apply(event);
@@ -106,7 +106,7 @@ void MappedRecorder::tick(Session& session, const ProcessTable& processes) {
     if (std::exchange(lost_, lost) == lost) return;
     const std::lock_guard lock(mutex_);
     for (const auto& [pid, process] : processes.living())
-        if (const auto its = session.tree().lost_ranges(pid)) growth_.meet(process.task.id, *its);
+        if (const auto its = session.tree().lost_ranges(pid)) growth_.track(process.task.id, *its);
 }
 
 MappedRecorder::Held MappedRecorder::held(const std::vector<Process>& processes) const {

@@ -39,7 +39,7 @@ bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
     const auto search = reads_->quick.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});
     if (!search) return false;
     waiting.number = 0;
-    waiting.at_tick = !*search && was_not_read(search->error());
+    waiting.at_tick = !*search && is_retryable(search->error());
     if (!*search) return !waiting.at_tick;
     if (!std::exchange(waiting.answered, true)) waiting.until_ns = now_ns + kPatienceNs;
     if ((*search)->outcome == PythonSearch::Outcome::found)
@@ -53,7 +53,7 @@ bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
     return (*search)->outcome != PythonSearch::Outcome::starting || now_ns >= waiting.until_ns;
 }
 
-void PythonWatch::look_at(const ProcessId& process) {
+void PythonWatch::check(const ProcessId& process) {
     if (!on_ || waiting_.size() >= kMostWaiting) return;
     Waiting waiting{.process = process};
     if (is_over(waiting, read_clock().boot_ns)) {
@@ -64,7 +64,7 @@ void PythonWatch::look_at(const ProcessId& process) {
     if (!waiting.at_tick) arm(true);
 }
 
-void PythonWatch::look_again() {
+void PythonWatch::check_waiting() {
     std::uint64_t expirations = 0;
     [[maybe_unused]] const auto ignored = ::read(timer_.get(), &expirations, sizeof expirations);
     const std::uint64_t now = read_clock().boot_ns;

@@ -14,8 +14,8 @@ class PythonWatch {
   public:
     PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, bool on);
 
-    void look_at(const ProcessId& process);  // checks now, and again if the interpreter may still be starting
-    void look_again();                       // checks the waiting processes again
+    void check(const ProcessId& process);  // checks now, and again if the interpreter may still be starting
+    void check_waiting();                  // checks the waiting processes again
     void forget(pid_t process) { waiting_.erase(process); }
     int retry_fd() const { return timer_.get(); }  // readable when the next check is due
 

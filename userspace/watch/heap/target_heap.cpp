@@ -10,8 +10,8 @@
 namespace memscope {
 namespace {
 
-constexpr Bytes kLeastGrowth{std::uint64_t{4} << 20};  // for another look at a process
-constexpr int kMostLooks = 3;
+constexpr Bytes kLeastGrowth{std::uint64_t{4} << 20};  // before another early census is wanted
+constexpr int kMostEarly = 3;
 
 const Process* find(const TargetSnapshot& out, const ProcessId& id) {
     const auto process =
@@ -31,7 +31,7 @@ bool is_mate(const Process& a, const Process& b) {
            are_alike({a.role, a.rank}, a.own_anon(), {b.role, b.rank}, b.own_anon());
 }
 
-// The process that holds most memory of that GPU.
+// The process that holds the most memory of this GPU.
 const Process* most_on(const TargetSnapshot& out, const GpuId& gpu) {
     const Process* most = nullptr;
     Bytes largest;
@@ -49,7 +49,7 @@ const Process* most_on(const TargetSnapshot& out, const GpuId& gpu) {
     return most;
 }
 
-// The processes that grow, by the verdicts that say so.
+// The growing processes that the verdicts name.
 std::vector<const Process*> growing(const TargetSnapshot& out) {
     std::vector<const Process*> processes;
     for (const ScopeVerdict& verdict : out.verdicts) {
@@ -91,7 +91,7 @@ void TargetHeap::add_objects(Kept& kept) {
         return;
     }
     kept.with_objects = std::make_shared<const HeapCensus>(kept.census);
-    // A census whose time limit was reached explains nothing, and is no baseline.
+    // A census that has reached its time limit cannot explain growth or be a baseline.
     if (!has_sizes(kept.census) && kept.held && kept.held->over) return;
     if (rebase_.erase(kept.census.process) > 0 || (kept.baseline && !has_sizes(*kept.baseline))) kept.baseline.reset();
     kept.held = held_objects(kept.census, kept.baseline.get());
@@ -118,8 +118,8 @@ void TargetHeap::describe(TargetSnapshot& out) {
                              [](const ProcessHeap& a, const ProcessHeap& b) { return a.census.anon > b.census.anon; });
 }
 
-// The process whose objects are read instead: a worker that is alike and was read before, because its next census then
-// has a difference.
+// The process whose objects are read instead of those of `process`: a similar worker that has a census with objects,
+// because its next census then gives a difference.
 const Process* TargetHeap::stand_in(const Process& process, const TargetSnapshot& out) const {
     const auto own = kept_.find(process.task.id);
     if (own != kept_.end() && own->second.with_objects) return &process;
@@ -141,39 +141,39 @@ bool TargetHeap::lacks_difference(const TargetSnapshot& out) const {
 // A verdict takes minutes. Until there is one, two censuses of the largest process show which containers grow: the
 // first soon after watching began, the second when the process has grown. A third census follows if the first two name
 // no holder, because one of them was not complete.
-std::optional<CensusWish> TargetHeap::first_look(Seconds now, const TargetSnapshot& out) {
+std::optional<CensusWish> TargetHeap::early_census(Seconds now, const TargetSnapshot& out) {
     const ScopeVerdict* whole = out.verdict();
-    const bool early =
+    const bool too_early =
         !whole || whole->judgement.verdict == Verdict::insufficient || whole->judgement.verdict == Verdict::warming_up;
-    if (!early) return std::nullopt;
+    if (!too_early) return std::nullopt;
     const Process* process = nullptr;
-    if (first_looked_at_) {
-        process = find(out, *first_looked_at_);
-        const auto kept = kept_.find(*first_looked_at_);
-        if (looks_ == kMostLooks || !process || kept == kept_.end() || !kept->second.with_objects) return std::nullopt;
+    if (early_process_) {
+        process = find(out, *early_process_);
+        const auto kept = kept_.find(*early_process_);
+        if (early_ == kMostEarly || !process || kept == kept_.end() || !kept->second.with_objects) return std::nullopt;
         const bool answered = kept->second.held && names_holder(*kept->second.held);
-        if (answered || kept->second.with_objects->time <= looked_.value_or(0)) return std::nullopt;
+        if (answered || kept->second.with_objects->time <= early_census_seen_.value_or(0)) return std::nullopt;
         if (process->own_anon() < kept->second.census.anon + kLeastGrowth) return std::nullopt;
-        looked_ = kept->second.with_objects->time;  // no other wish before the next census is there
+        early_census_seen_ = kept->second.with_objects->time;  // no other wish until the next census is complete
     } else {
         const std::vector<CensusWish> largest = largest_processes(out.processes);
         if (largest.empty()) return std::nullopt;
         if (!began_) began_ = now;
-        if (now - *began_ < first_look_after_) return std::nullopt;
-        first_looked_at_ = largest.front().process;
-        process = find(out, *first_looked_at_);
+        if (now - *began_ < early_census_after_) return std::nullopt;
+        early_process_ = largest.front().process;
+        process = find(out, *early_process_);
     }
-    ++looks_;
+    ++early_;
     return CensusWish{.process = process->task.id, .anon = process->own_anon(), .objects = true, .soon = true};
 }
 
 std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& out, bool only_target) {
     using Reason = CensusTrigger::Reason;
-    Reason reason = trigger_.look_at(now, out);
+    Reason reason = trigger_.update(now, out);
     if (reason == Reason::none && leaks(out) && lacks_difference(out)) reason = Reason::urgent;
     if (reason == Reason::none) {
-        const auto look = only_target ? first_look(now, out) : std::nullopt;
-        return look ? std::vector{*look} : std::vector<CensusWish>{};
+        const auto wish = only_target ? early_census(now, out) : std::nullopt;
+        return wish ? std::vector{*wish} : std::vector<CensusWish>{};
     }
     std::vector<CensusWish> wishes = largest_processes(out.processes);
     for (CensusWish& wish : wishes) {

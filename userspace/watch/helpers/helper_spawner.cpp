@@ -14,9 +14,9 @@
 namespace memscope {
 namespace {
 
-// Replaces the standard streams by /dev/null, because a helper can outlive the watcher, and a reader of the watcher's
-// output waits until every process has closed it.
-void let_go_of_surroundings() {
+// Starts a new session, and replaces the standard streams by /dev/null. A helper can outlive the watcher, and a process
+// that reads the output of the watcher waits until every process has closed that output.
+void detach_from_session() {
     ::setsid();  // signals of the terminal must not end a helper
     (void)!::chdir("/");
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -26,7 +26,8 @@ void let_go_of_surroundings() {
     if (null > STDERR_FILENO) ::close(null);
 }
 
-// Ignores signals, because a service manager signals every process of a service, but the watcher ends its helpers.
+// Ignores signals, because a service manager signals every process of a service, but only the watcher may end its
+// helpers.
 void ignore_signals() {
     sigset_t none;
     ::sigemptyset(&none);
@@ -43,7 +44,7 @@ void end_with_parent(pid_t parent) {
 
 [[noreturn]] void be_spawner(Fd control, const HelperSpawner::Work& work, pid_t watcher) {
     const Fd own = close_other_descriptors(std::move(control));
-    let_go_of_surroundings();
+    detach_from_session();
     ignore_signals();
     ::prctl(PR_SET_NAME, "memscope-spawn", 0, 0, 0);
     if (work.prepare) work.prepare();
@@ -89,7 +90,7 @@ HelperSpawner::~HelperSpawner() {
 }
 
 bool HelperSpawner::is_alive() const {
-    pollfd control{control_.get(), 0, 0};  // POLLHUP is reported without being asked for
+    pollfd control{control_.get(), 0, 0};  // POLLHUP is always reported
     return ::poll(&control, 1, 0) != 1;
 }
 

@@ -22,10 +22,8 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kAttachPatience{0.1};
-constexpr double kAttachPatienceShare = 0.05;
-
-// What a holder does at the moment, in its memfd. Both processes run the same program.
+// What a holder does now. The holder writes this into its memfd. Reader and writer are the same program, so the layout
+// is the same.
 struct Progress {
     enum class Step : std::uint32_t { starts, checks, attaches };
     Step step = Step::starts;
@@ -39,8 +37,8 @@ bool is_readable(const Fd& fd) {
     return ::poll(&wanted, 1, 0) == 1;
 }
 
-// Every process of the machine, as /proc lists it. Opened once and kept, so that the check before detaching cannot fail
-// where the check before attaching did not.
+// All processes of the machine, as /proc lists them. /proc is opened once and kept open, so that opening it before
+// detaching cannot fail.
 class ListedProcesses {
   public:
     static Result<ListedProcesses> open(const SysRoot& root) {
@@ -49,7 +47,7 @@ class ListedProcesses {
         return ListedProcesses(std::move(directory));
     }
 
-    // Reads a byte of each process once, which waits until the process does not hold its mmap_lock. The process can
+    // Reads a byte of each process once. Each read waits until the process does not hold its mmap_lock. The process can
     // take the lock again afterwards. Fails if there are processes that could not be checked.
     Status wait_for_mmap_locks(const Fd& progress) {
         bool lists_init = false;
@@ -62,7 +60,7 @@ class ListedProcesses {
             lists_init = lists_init || pid == 1;
             const std::string file = std::string(name) + "/cmdline";
             const Fd line(::openat(::dirfd(directory_.get()), file.c_str(), O_RDONLY | O_CLOEXEC));
-            if (!line && (errno == ENOENT || errno == ESRCH)) continue;  // it has ended
+            if (!line && (errno == ENOENT || errno == ESRCH)) continue;  // the process has ended
             if (!line) {
                 failure = failure.value_or(system_error(errno, "check the mmap_lock of process " + std::string(name)));
                 continue;
@@ -72,7 +70,8 @@ class ListedProcesses {
             (void)!::read(line.get(), &byte, 1);
         }
         if (failure) return *failure;
-        // Every pid namespace has a process 1. With the mount option hidepid= /proc does not list processes of others.
+        // Every pid namespace has a process 1. With the mount option hidepid= /proc does not list processes of other
+        // users.
         if (!lists_init) return plain_error("check the mmap_locks of all processes: /proc does not list all of them");
         return Done{};
     }
@@ -86,7 +85,7 @@ class ListedProcesses {
 }  // namespace
 
 ProbeHolder::~ProbeHolder() {
-    // Also where a process that was forked from this one has the descriptor, too.
+    // Closing the descriptor is not enough, because a process that was forked from this one can have a copy.
     if (socket_) (void)::shutdown(socket_.get(), SHUT_RDWR);
 }
 
@@ -127,14 +126,7 @@ void ProbeHolder::update() {
 }
 
 ProbeHolders::ProbeHolders(std::shared_ptr<HelperSpawner> spawner)
-    : spawner_(std::move(spawner)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), patience_(kAttachPatience) {}
-
-Seconds ProbeHolders::may_wait(std::uint64_t now_ns) {
-    const Seconds passed(static_cast<double>(now_ns - patience_ns_) * 1e-9);
-    patience_ns_ = now_ns;
-    patience_ = std::min(kAttachPatience, patience_ + passed * kAttachPatienceShare);
-    return patience_;
-}
+    : spawner_(std::move(spawner)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 Result<ProbeHolder> ProbeHolders::attach(const ProbeRequest& request, std::uint64_t now_ns) {
     std::erase_if(leaving_, is_readable);
@@ -152,21 +144,12 @@ Result<ProbeHolder> ProbeHolders::attach(const ProbeRequest& request, std::uint6
     epoll_event event{};
     event.events = EPOLLIN;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket->get(), &event) != 0) return system_error(errno, "epoll_ctl");
-    ProbeHolder holder(std::move(*socket), std::move(progress), now_ns);
-    const Seconds most = may_wait(now_ns);
-    const std::uint64_t began = read_clock().boot_ns;
-    for (Seconds waited{0}; holder.state_ == ProbeHolder::State::attaching && waited < most;
-         waited = Seconds(static_cast<double>(read_clock().boot_ns - began) * 1e-9)) {
-        pollfd wanted{holder.socket_.get(), POLLIN, 0};
-        if (::poll(&wanted, 1, static_cast<int>((most - waited).count() * 1000) + 1) > 0) holder.update();
-    }
-    patience_ -= std::min(patience_, Seconds(static_cast<double>(read_clock().boot_ns - began) * 1e-9));
-    return holder;
+    return ProbeHolder(std::move(*socket), std::move(progress), now_ns);
 }
 
-void ProbeHolders::let_go(ProbeHolder holder) {
+void ProbeHolders::release(ProbeHolder holder) {
     std::erase_if(leaving_, is_readable);
-    holder.update();  // its pidfd may have come meanwhile
+    holder.update();  // its pidfd may have arrived since
     if (holder.process_) leaving_.push_back(std::move(holder.process_));
 }
 
@@ -200,8 +183,8 @@ void serve_probes(Fd socket, const SysRoot& root) {
     Packer answer;
     answer.put(probes ? Result<Done>(Done{}) : Result<Done>(probes.error()));
     if (send_message(socket, answer.bytes(), {}, {}, 0) == SendOutcome::sent && probes)
-        (void)receive_message(socket, 0);  // nothing is sent: returns when the watcher's end is closed
-    // If a process cannot be checked now, the probes are detached nevertheless: they must not outlive the watcher.
+        (void)receive_message(socket, 0);  // the watcher sends nothing: returns when it closes the socket
+    // If a process cannot be checked now, the probes are still detached, because they must not outlive the watcher.
     if (probes) (void)processes->wait_for_mmap_locks(progress);
 }
 

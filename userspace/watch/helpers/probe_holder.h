@@ -15,13 +15,14 @@
 namespace memscope {
 
 // The user probes of one library. A separate process (the probe holder) attaches, holds and detaches them, because a
-// watched process can block the process that does so: see kernel/user_probes.h. The watcher never owns a link, because
-// the process that closes the last descriptor of a link detaches it.
+// watched process can block the process that does so: see kernel/features/user_probes.h. The watcher never owns a link,
+// because the process that closes the last descriptor of a link detaches it.
 //
 // While the kernel waits for an mmap_lock to attach or detach a probe, it also keeps every fork() on the machine
-// waiting (it holds dup_mmap_sem). So a probe holder first reads a byte of every process's command line, which takes
-// the same locks for reading, blocks no other process, and ends with SIGKILL: probes are attached and detached only
-// when no process holds its mmap_lock. A process that takes its lock for ever right after that read is not detected.
+// waiting (it holds dup_mmap_sem). So a probe holder first reads a byte of the command line of every process. This read
+// takes the same locks for reading, blocks no other process, and can be interrupted by SIGKILL. Probes are attached and
+// detached only after all these reads have returned, when no process holds its mmap_lock. A process that takes its lock
+// for ever right after that read is not detected.
 class ProbeHolder {
   public:
     ProbeHolder(ProbeHolder&&) noexcept = default;
@@ -32,11 +33,11 @@ class ProbeHolder {
         attaching,
         attached,
         refused,  // by the kernel, or because not all mmap_locks could be checked: error()
-        lost,     // the holder has ended, and its probes with it
+        lost,     // the holder has ended, so its probes are detached
     };
     State state() const { return state_; }
     const Error& error() const { return error_; }
-    // What it waits for at the moment, for an error message: "process 12 (python3) holds its mmap_lock".
+    // What the holder waits for now, for an error message: "process 12 (python3) holds its mmap_lock".
     std::string obstacle() const;
     std::uint64_t began_ns() const { return began_ns_; }  // boot clock
 
@@ -62,28 +63,24 @@ class ProbeHolders {
     ProbeHolders(const ProbeHolders&) = delete;
     ProbeHolders& operator=(const ProbeHolders&) = delete;
 
-    // Waits for the probes for a moment, 0.1 s and 5 % of the time at most, so that the first calls are seen.
+    // Does not wait until the probes are attached: see ProbeHolder::update().
     Result<ProbeHolder> attach(const ProbeRequest& request, std::uint64_t now_ns);
     // The holder detaches the probes and ends. That can take long if a process holds its mmap_lock.
-    void let_go(ProbeHolder holder);
+    void release(ProbeHolder holder);
 
     int fd() const { return epoll_.get(); }  // readable when a holder has answered or ended
 
-    // If so many released holders have not ended yet, attach() fails.
+    // attach() fails if this many released holders have not ended yet.
     static constexpr std::size_t kMostLeaving = 16;
 
   private:
-    Seconds may_wait(std::uint64_t now_ns);
-
     std::shared_ptr<HelperSpawner> spawner_;
     Fd epoll_;
-    Seconds patience_;
-    std::uint64_t patience_ns_ = 0;  // boot clock: when `patience_` was computed
-    std::vector<Fd> leaving_{};      // pidfds
+    std::vector<Fd> leaving_{};  // pidfds
 };
 
-// What a probe holder does, until the socket is closed. It refuses to attach if it cannot check the mmap_locks of all
-// processes in `root.proc`.
+// Runs in a probe holder until the socket is closed. Does not attach the probes if it cannot check the mmap_locks of
+// all processes in `root.proc`.
 void serve_probes(Fd socket, const SysRoot& root = {});
 
 }  // namespace memscope

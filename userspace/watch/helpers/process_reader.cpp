@@ -30,11 +30,10 @@ constexpr std::size_t kMostBackOffs = 4096;
 // Processes of one cgroup that may block helpers at the same time. If there are more, no process of the cgroup is read,
 // so that a job cannot use up all helpers.
 constexpr std::size_t kMostOfCgroup = 3;
-// A helper that is late but works gets this many deadlines, because it may be slow on a busy machine.
+// A helper that is late but works gets this many times its deadline, because it may be slow on a busy machine.
 constexpr std::uint64_t kMostDeadlines = 10;
-constexpr Seconds kSeemsStuck{0.050};  // ask() does not wait for a helper that has worked on one job for so long
-constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // so that a helper that cannot start does not cost a core
-constexpr std::uint64_t kSpawnAgainNs = kNsPerSecond;  // after the spawner could not be asked
+constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // a helper that fails at its start must not cost a whole core
+constexpr std::uint64_t kSpawnAgainNs = kNsPerSecond;  // after spawn() has failed
 
 std::uint64_t now() { return read_clock().boot_ns; }
 std::uint64_t ns(Seconds time) { return static_cast<std::uint64_t>(time.count() * 1e9); }
@@ -75,8 +74,7 @@ ProcessReader::ProcessReader(std::shared_ptr<HelperSpawner> spawner, Settings se
       settings_(std::move(settings)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      patience_(settings_.patience + settings_.at_start),
-      patience_ns_(now()) {}
+      patience_(settings_.patience) {}
 
 ProcessReader::~ProcessReader() {
     if (helper_) (void)::syscall(SYS_pidfd_send_signal, helper_.get(), SIGKILL, nullptr, 0);
@@ -94,8 +92,8 @@ bool ProcessReader::is_blocked(pid_t pid) {
     if (std::ranges::any_of(abandoned_, [&](const Abandoned& each) { return each.pid == pid; })) return true;
     const std::string cgroup = cgroup_of(pid);
     if (cgroup.empty()) return false;
-    const auto is_of_it = [&](const auto& cgroup_of_other) { return cgroup_of_other == cgroup; };
-    const auto stuck = std::ranges::count_if(abandoned_, is_of_it, &Abandoned::cgroup);
+    const auto is_same_cgroup = [&](const auto& cgroup_of_other) { return cgroup_of_other == cgroup; };
+    const auto stuck = std::ranges::count_if(abandoned_, is_same_cgroup, &Abandoned::cgroup);
     const auto backing_off = std::ranges::count_if(
         back_offs_, [&](const auto& each) { return at < each.second.until_ns && each.second.cgroup == cgroup; });
     return static_cast<std::size_t>(std::max(stuck, backing_off)) >= kMostOfCgroup;
@@ -123,7 +121,7 @@ void ProcessReader::back_off(pid_t pid, const std::string& why, std::uint64_t no
     const auto comm = read_file(settings_.root.proc / std::to_string(pid) / "comm", 64);
     add_trouble(
         plain_error(fmt::format("process {} ({}) {}", pid, comm ? printable(std::string(trimmed(*comm))) : "gone", why),
-                    "its details, its code and its sharing may be missing; memscope reads it again later"));
+                    "its command line, Python code and shared memory may be missing; memscope reads it again later"));
 }
 
 bool ProcessReader::has_helper() {
@@ -177,7 +175,7 @@ void ProcessReader::send_more() {
         for (const Fd& fd : request.fds) fds.push_back(fd.get());
         const SendOutcome outcome = send_message(socket_, bytes_of(request.id), request.bytes, fds, MSG_DONTWAIT);
         if (outcome == SendOutcome::full) return;
-        if (outcome == SendOutcome::closed) {  // the next helper gets the requests that wait
+        if (outcome == SendOutcome::closed) {  // the next helper gets the waiting requests
             receive();                         // answers from before its end
             if (socket_) replace_helper("ended the helper process that read it", now());
             continue;
@@ -211,9 +209,9 @@ void ProcessReader::accept(Message message) {
     ++answers_;
 }
 
-// The watcher has no file descriptor left. That is no fault of the helper, nor of the process that it reads.
+// The watcher has no file descriptor left. Neither the helper nor the process that it reads has caused that.
 void ProcessReader::accept_without_descriptors(const Message& message, std::uint64_t id) {
-    if (!message.text.empty() && id == 0) {  // its pidfd is lost, and without that it could not be ended
+    if (!message.text.empty() && id == 0) {  // without its pidfd a helper cannot be killed
         close_helper();
         waiting_.insert(waiting_.begin(), sent_.begin(), sent_.end());
         sent_.clear();
@@ -247,7 +245,8 @@ void ProcessReader::close_helper() {
     socket_ = Fd();
 }
 
-// The first job of the helper is the one that failed. The next helper does the others.
+// Fails the first job that was sent to the helper, because the helper was working on it. The next helper does the other
+// jobs.
 void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns) {
     ++restarts_;
     const bool blames = !sent_.empty();
@@ -279,8 +278,9 @@ void ProcessReader::fail_all(const Error& why) {
     waiting_.clear();
 }
 
-// No helper can be had for now: a failure is better than an endless wait. Once requests have failed for that, further
-// ones fail at once until a helper has started, so that a caller with many requests does not wait for each.
+// Fails the waiting requests if too many helpers are blocked, or if no helper could be started within the deadline,
+// because callers must not wait for ever. After that, further requests fail at once until a helper has started, so that
+// a caller with many requests does not wait for each of them.
 void ProcessReader::fail_without_helper(std::uint64_t now_ns) {
     if (waiting_.empty() || helper_) {
         no_helper_since_ns_ = 0;
@@ -317,8 +317,9 @@ std::optional<ProcessReader::Activity> ProcessReader::activity_of_helper() const
                                 parse_number(value_of(*status, "nonvoluntary_ctxt_switches:")).value_or(0)};
 }
 
-// Whether the process that is read blocks the helper. On a busy machine a helper can be late because it gets no CPU. It
-// is stuck only if it waits for something else and has not run at all for a quarter of the deadline.
+// Whether the process that is read blocks the helper. On a busy machine a helper can be late because it gets no CPU
+// time. It is stuck if it is not runnable and has not run at all for a quarter of the deadline, or if it is late by
+// kMostDeadlines deadlines.
 bool ProcessReader::is_stuck(std::uint64_t now_ns) {
     const std::uint64_t deadline = ns(settings_.deadline);
     if (sent_.empty() || now_ns - head_since_ns_ < deadline) return false;
@@ -345,17 +346,6 @@ void ProcessReader::pump() {
     fail_without_helper(at);
 }
 
-// Computes the patience, which is refilled over time, so that waiting takes only a small share of the time.
-Seconds ProcessReader::may_wait(std::uint64_t now_ns) {
-    const Seconds passed(static_cast<double>(now_ns - patience_ns_) * 1e-9);
-    patience_ns_ = now_ns;
-    patience_ = std::max(patience_, std::min(settings_.patience, patience_ + passed * settings_.patience_share));
-    const Seconds of_start = patience_ - settings_.patience;
-    const std::uint64_t stuck_after = ns(std::max(kSeemsStuck, of_start));
-    const bool stuck = sent_.empty() || now_ns - head_since_ns_ >= stuck_after;
-    return stuck ? Seconds{0} : patience_;
-}
-
 void ProcessReader::submit_packed(const Packer& job, pid_t pid) {
     if (requests_.contains(job.bytes()) || requests_.size() >= kMostRequests || is_blocked(pid)) return;
     (void)enqueue(job, pid);
@@ -368,17 +358,15 @@ std::optional<ProcessReader::Reply> ProcessReader::ask_packed(const Packer& job,
         if (is_blocked(pid)) return Reply{.failure = timed_out(), .message = {}};
         submit_packed(job, pid);
         found = requests_.find(job.bytes());
-        if (found == requests_.end()) return std::nullopt;  // too many of them
+        if (found == requests_.end()) return std::nullopt;  // there are too many requests
     }
     const Request& request = *found->second;
     if (request.answered_ns == 0) pump();
-    while (request.answered_ns == 0) {
+    while (request.answered_ns == 0 && patience_ > Seconds{0} && !sent_.empty()) {
         const std::uint64_t began = now();
-        const Seconds wait = may_wait(began);
-        const int milliseconds = static_cast<int>(std::min(wait, Seconds{0.005}).count() * 1000);
-        if (milliseconds <= 0) break;
+        constexpr int kLookAgainMs = 5;
         pollfd answers{socket_.get(), POLLIN, 0};
-        (void)::poll(&answers, 1, milliseconds);
+        (void)::poll(&answers, 1, kLookAgainMs);
         patience_ -= Seconds(static_cast<double>(now() - began) * 1e-9);
         pump();
     }
@@ -396,7 +384,7 @@ ProcessReader::Reply ProcessReader::call_packed(const Packer& job, pid_t pid) {
     pump();
     while (request.answered_ns == 0) {
         pollfd wanted[] = {{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
-        constexpr int kLookAgainMs = 100;  // at the deadline
+        constexpr int kLookAgainMs = 100;  // pump() checks the deadline
         (void)::poll(wanted, std::size(wanted), kLookAgainMs);
         if (wanted[0].revents != 0) {
             request.reply.failure = system_error(ECANCELED, "read a process");
@@ -419,9 +407,9 @@ void ProcessReader::stop() {
 
 void serve_requests(const Fd& socket, const HelperWork& work) {
     const Fd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-    const std::uint64_t nobody = 0;
+    const std::uint64_t no_request = 0;
     const int own[] = {self.get()};
-    if (!self || send_message(socket, bytes_of(nobody), {}, own, 0) != SendOutcome::sent) return;
+    if (!self || send_message(socket, bytes_of(no_request), {}, own, 0) != SendOutcome::sent) return;
     while (auto message = receive_message(socket, 0)) {
         if (message->lost_fds) return;
         const std::uint64_t id = id_of(*message);

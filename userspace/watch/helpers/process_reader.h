@@ -35,10 +35,8 @@ class ProcessReader {
   public:
     struct Settings {
         SysRoot root{};
-        Seconds deadline{2};        // of one job: afterwards is_stuck() checks the helper
-        Seconds patience{0};        // the longest time that ask() may wait at once
-        double patience_share = 0;  // part of the time by which the patience is refilled
-        Seconds at_start{0};        // patience at the start, so that the first tick is complete
+        Seconds deadline{2};  // of one job; is_stuck() checks a helper that takes longer
+        Seconds patience{0};  // maximum wait of all ask() calls together, until wait_no_more()
         HelperSpawner::Helper helper = HelperSpawner::Helper::reader;
     };
     ProcessReader(std::shared_ptr<HelperSpawner> spawner, Settings settings);
@@ -46,15 +44,15 @@ class ProcessReader {
     ProcessReader& operator=(const ProcessReader&) = delete;
     ~ProcessReader();  // does not wait for a helper
 
-    // `nullopt`: not known yet, call again with the same job. Waits for the answer as long as the patience lasts, but
-    // not while the helper seems to be stuck. An error for which was_not_read() is true says nothing about the process:
-    // ask again later.
+    // `nullopt`: there is no answer yet, call again with the same job. Does not wait, except at the start: see
+    // Settings::patience. An error for which is_retryable() is true says nothing about the process: call again later.
     template <class Job>
     std::optional<Result<typename Job::Answer>> ask(const Job& job) {
         auto reply = ask_packed(packed(job), job.asked_of());
         if (!reply) return std::nullopt;
         return unpacked<Job>(std::move(*reply));
     }
+    void wait_no_more() { patience_ = Seconds{0}; }
     // Queues a job for a later ask(), so that the helper does not wait for the watcher between two jobs.
     template <class Job>
     void submit(const Job& job) {
@@ -72,7 +70,7 @@ class ProcessReader {
     // Takes answers and replaces a stuck helper. Must be called at least once a tick.
     void pump();
 
-    std::uint64_t answers() const { return answers_; }    // that helpers have sent
+    std::uint64_t answers() const { return answers_; }    // sent by helpers
     std::uint64_t restarts() const { return restarts_; }  // of helpers that did not answer or that ended
     std::vector<Error> take_troubles();                   // since the last call; from any thread
     bool is_blocked(pid_t pid);                           // the process blocked a helper and is not read for some time
@@ -98,7 +96,7 @@ class ProcessReader {
         unsigned times = 0;          // how often it blocked a helper
         std::string cgroup{};
     };
-    // State of a helper in /proc: whether it runs or waits for a CPU, and its number of context switches.
+    // State of a helper in /proc: whether it runs or waits for a CPU, and the number of its context switches.
     struct Activity {
         bool runs = false;
         std::uint64_t switches = 0;
@@ -144,7 +142,6 @@ class ProcessReader {
     void back_off(pid_t pid, const std::string& why, std::uint64_t now_ns);
     void sweep(std::uint64_t now_ns);
     std::string cgroup_of(pid_t pid) const;
-    Seconds may_wait(std::uint64_t now_ns);
 
     std::shared_ptr<HelperSpawner> spawner_;
     Settings settings_;
@@ -156,20 +153,19 @@ class ProcessReader {
     std::uint64_t next_id_ = 1;
     std::map<std::string, std::unique_ptr<Request>> requests_{};  // by their bytes
     std::deque<Request*> waiting_{};                              // to be sent
-    std::deque<Request*> sent_{};                                 // in the order in which they are answered
-    std::uint64_t head_since_ns_ = 0;                             // the first of `sent_` is being worked on since then
-    std::optional<Activity> late_activity_{};                     // of a helper that is late with that job
-    std::uint64_t late_look_ns_ = 0;                              // when late_activity_ was read first or changed last
+    std::deque<Request*> sent_{};                                 // in the order of their answers
+    std::uint64_t head_since_ns_ = 0;                             // when the helper began with the first job of `sent_`
+    std::optional<Activity> late_activity_{};                     // of a helper that is late with this job
+    std::uint64_t late_look_ns_ = 0;                              // when late_activity_ was first read or last changed
     std::uint64_t not_before_ns_ = 0;                             // no new helper is started before this time
-    bool spawn_failed_ = false;                                   // the last time, and that is in `troubles_`
-    // Boot clock: requests wait, and no helper has started since then. 0: no request waits without a helper.
+    bool spawn_failed_ = false;                                   // the last spawn() has failed
+    // Boot clock: since then requests wait and no helper has started. 0: no request waits without a helper.
     std::uint64_t no_helper_since_ns_ = 0;
     bool gave_up_ = false;  // requests have failed for lack of a helper, and none has started since then
     std::map<pid_t, BackOff> back_offs_{};
     std::vector<Abandoned> abandoned_{};
     std::uint64_t swept_ns_ = 0;
-    Seconds patience_;
-    std::uint64_t patience_ns_ = 0;  // when patience_ was computed last
+    Seconds patience_;  // what is left of Settings::patience
     std::uint64_t answers_ = 0;
     std::atomic<std::uint64_t> restarts_ = 0;
     std::mutex troubles_mutex_{};

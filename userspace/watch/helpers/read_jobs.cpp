@@ -24,14 +24,12 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes if no process blocks it
-constexpr Seconds kSlowDeadline{10};     // the symbols of a large library on a slow file system
-constexpr Seconds kRequestDeadline{15};  // requests for growth wait for one another
+constexpr Seconds kQuickDeadline{2};     // far longer than any of these jobs takes, unless a process blocks it
+constexpr Seconds kSlowDeadline{10};     // for the symbols of a large library on a slow file system
+constexpr Seconds kRequestDeadline{15};  // requests for growth wait for each other
 constexpr Seconds kHeapDeadline{20};     // a census ends by itself after HeapBudget::time and objects_time
 constexpr std::uint64_t kHeapMemory = std::uint64_t{256} << 20;
-constexpr Seconds kStartPatience{1};
-constexpr Seconds kPatience{0.1};  // the longest time that a tick waits at once
-constexpr double kPatienceShare = 0.05;
+constexpr Seconds kStartPatience{1};  // the first tick waits for the helper, so that it has command lines
 
 Seconds seconds(std::uint64_t ns) { return Seconds{static_cast<double>(ns) * 1e-9}; }
 
@@ -98,7 +96,8 @@ class Helper {
         auto answer = std::make_shared<Result<typename Job::Answer>>(answer_to(job));
         Packer packer;
         packer.put(*answer);
-        if (!packer.fds().empty()) keep_ = answer;  // its descriptors are sent after this; symbols are large
+        // Keeps the descriptors open until they are sent. Other answers are freed now, because symbols are large.
+        if (!packer.fds().empty()) keep_ = answer;
         return packer;
     }
 
@@ -168,7 +167,7 @@ class Helper {
         return answer;
     }
 
-    // True for a process that has ended, also before its parent has waited for it.
+    // True if the process has ended, also if its parent has not waited for it yet.
     bool has_no_root(pid_t pid) const {
         char target = 0;
         const fs::path link = root_.proc / std::to_string(pid) / "root";
@@ -238,8 +237,9 @@ class Helper {
     std::shared_ptr<void> keep_{};
 };
 
-// The process decides what its heap looks like, and a bug here must not use up the memory of the machine. The limit
-// leaves room for a census in a program whose own address space is large, as with sanitizers.
+// Limits the memory of the heap reader, because the watched process controls the structure of its heap, and a bug in
+// the census must not use up the memory of the machine. The limit leaves room for a census in a program whose own
+// address space is large, as with sanitizers.
 void limit_memory(const SysRoot& root) {
     const auto statm = read_file(root.proc / "self/statm", 4096);
     const auto pages = statm ? parse_number(statm->substr(0, statm->find(' '))) : std::nullopt;
@@ -247,7 +247,8 @@ void limit_memory(const SysRoot& root) {
     const rlim_t most = std::max(kHeapMemory, own + HeapBudget{}.memory.n + (std::uint64_t{32} << 20));
     const rlimit limit{most, most};
     (void)::setrlimit(RLIMIT_AS, &limit);
-    // Large blocks are mapped one by one and go back at once. Otherwise malloc keeps them when they are freed.
+    // Large blocks get a mapping of their own, so that they go back to the kernel when they are freed. Otherwise malloc
+    // keeps them.
     (void)::mallopt(M_MMAP_THRESHOLD, 256 << 10);
 }
 
@@ -261,17 +262,13 @@ void serve_read_jobs(const SysRoot& root, Fd socket) {
 ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root)
     : spawner(helpers->pid()),
       can_start([helpers] { return helpers->is_alive(); }),
-      quick(helpers, {.root = root,
-                      .deadline = kQuickDeadline,
-                      .patience = kPatience,
-                      .patience_share = kPatienceShare,
-                      .at_start = kStartPatience}),
+      quick(helpers, {.root = root, .deadline = kQuickDeadline, .patience = kStartPatience}),
       slow(helpers, {.root = root, .deadline = kSlowDeadline}),
       patient(helpers, {.root = root, .deadline = kRequestDeadline}),
       heap(helpers, {.root = root, .deadline = kHeapDeadline, .helper = HelperSpawner::Helper::heap_reader}),
       probes(helpers) {}
 
-// The spawner has the capabilities that any of its helpers needs. Each helper drops the others before its first job.
+// The spawner has all capabilities that any of its helpers needs. Each helper drops the others before its first job.
 Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Probes probes) {
     const auto status = read_file(root.proc / "self/status");
     const CapabilitySet permitted = status ? parse_capabilities(*status, "CapPrm") : CapabilitySet{};

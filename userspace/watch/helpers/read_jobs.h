@@ -47,13 +47,14 @@ struct DetailsJob {  // command line, environment
     using Answer = std::optional<ProcessDetails>;
     ProcessId id{};
     std::uint64_t number = 0;
+    bool operator==(const DetailsJob&) const = default;
     auto fields() { return std::tie(id.pid, id.start_ns, number); }
     pid_t asked_of() const { return id.pid; }
 };
 
 struct MapsAnswer {
     std::string text{};
-    std::uint64_t began_ns = 0;  // boot clock: before it was read
+    std::uint64_t began_ns = 0;  // boot clock: when the read began
     auto fields() { return std::tie(text, began_ns); }
 };
 struct MapsJob {
@@ -169,7 +170,7 @@ struct HeapJob {  // a census of the heap; only for ReadHelpers::heap
 
 struct PagesAnswer {
     std::vector<std::uint64_t> absent{};
-    std::uint64_t began_ns = 0;  // boot clock: before they were read
+    std::uint64_t began_ns = 0;  // boot clock: when the read began
     Seconds cpu{};
     auto fields() { return std::tie(absent, began_ns, cpu); }
 };
@@ -186,8 +187,8 @@ struct PagesJob {  // which of these pages of a process are gone
 // Runs in a helper process: does jobs until the socket is closed.
 void serve_read_jobs(const SysRoot& root, Fd socket);
 
-// The helpers of a watcher: one for short jobs of a tick, one for long jobs, so that short ones do not wait for them,
-// one for threads that may wait, one with a memory limit for heap censuses, and the probe holders. Must be started
+// The helpers of a watcher: one for short jobs of a tick; one for long jobs, so that short jobs do not wait for them;
+// one for threads that may wait; one with a memory limit for heap censuses; and the probe holders. Must be started
 // while the process has one thread.
 struct ReadHelpers {
     ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
@@ -197,7 +198,7 @@ struct ReadHelpers {
     static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root, Probes probes = Probes::none);
 
     pid_t spawner;                    // the parent of all helpers
-    std::function<bool()> can_start;  // false for ever after the spawner was killed
+    std::function<bool()> can_start;  // false once the spawner was killed
     ProcessReader quick;
     ProcessReader slow;
     ProcessReader patient;  // for call() only
@@ -213,8 +214,8 @@ struct ReadHelpers {
     std::vector<Error> take_troubles();
 };
 
-// For NativeSymbols. load() can be called from any thread, except with Wait::no. The rest belongs to the thread of the
-// ticks.
+// The reads of NativeSymbols, done by helpers. load() can be called from any thread, but with Wait::no only from the
+// thread of the ticks. The other functions belong to the thread of the ticks.
 class HelperReads : public NativeReads {
   public:
     explicit HelperReads(std::shared_ptr<ReadHelpers> helpers) : helpers_(std::move(helpers)) {}

@@ -8,35 +8,61 @@ namespace {
 
 // Reading /proc costs about 30 us per process: at most this many in a tick, the others in the next ticks.
 constexpr std::size_t kMostDetailsPerTick = 1000;
+// Largest number of requests between two ticks. A build starts thousands of programs, and most of them end before the
+// tick.
+constexpr std::size_t kMostAskedEarly = 200;
 constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
 
 DetailsJob details_of(const TrackedProcess& process) { return {.id = process.task.id, .number = process.exec_count}; }
 
 }  // namespace
 
+void DetailsReader::executed(ProcessReader& reader, const ProcessId& id, const ProcessTable& processes) {
+    const auto found = processes.living().find(id.pid);
+    if (asked_early_ == kMostAskedEarly || found == processes.living().end()) return;
+    ++asked_early_;
+    asked_.push_back(details_of(found->second));
+    reader.submit(asked_.back());
+}
+
 void DetailsReader::read(ProcessReader& reader, ProcessTable& processes) {
+    asked_early_ = 0;
     if (complete_revision_ == processes.revision()) return;
-    std::vector<TrackedProcess*> wanted;
+    asked_.clear();
     bool complete = true;
-    for (auto& [pid, process] : processes.living()) {
+    for (const auto& [pid, process] : processes.living()) {
         if (!process.details_wanted) continue;
-        if (wanted.size() == kMostDetailsPerTick || reader.is_blocked(pid)) {
-            complete = false;  // it is read later
+        if (asked_.size() == kMostDetailsPerTick || reader.is_blocked(pid)) {
+            complete = false;  // the process is read later
             continue;
         }
-        wanted.push_back(&process);
+        asked_.push_back(details_of(process));
+        reader.submit(asked_.back());
     }
-    for (const TrackedProcess* process : wanted) reader.submit(details_of(*process));
-    for (TrackedProcess* process : wanted) {
-        auto details = reader.ask(details_of(*process));
-        if (!details || (!*details && was_not_read(details->error()))) {
-            complete = false;
-            continue;
-        }
-        process->details_wanted = false;
-        if (*details && **details) processes.set_details(*process, std::move((**details)->argv), (**details)->rank);
-    }
+    std::erase_if(asked_, [&](const DetailsJob& job) {
+        const Taken taken = take(reader, job, processes);
+        if (taken == Taken::yes) return true;
+        complete = false;
+        return taken == Taken::not_read;
+    });
     if (complete) complete_revision_ = processes.revision();
+}
+
+void DetailsReader::take_answers(ProcessReader& reader, ProcessTable& processes) {
+    while (!asked_.empty() && take(reader, asked_.front(), processes) != Taken::not_yet) asked_.pop_front();
+}
+
+DetailsReader::Taken DetailsReader::take(ProcessReader& reader, const DetailsJob& job, ProcessTable& processes) {
+    auto details = reader.ask(job);
+    if (!details) return Taken::not_yet;
+    if (!*details && is_retryable(details->error())) return Taken::not_read;
+    const auto found = processes.living().find(job.id.pid);
+    if (found == processes.living().end()) return Taken::yes;
+    TrackedProcess& process = found->second;
+    if (!process.details_wanted || details_of(process) != job) return Taken::yes;  // another program runs in it now
+    process.details_wanted = false;
+    if (*details && **details) processes.set_details(process, std::move((**details)->argv), (**details)->rank);
+    return Taken::yes;
 }
 
 const std::optional<ShmUsage>& ShmUsageReader::read(ProcessReader& reader, const std::vector<Process>& processes,
@@ -56,7 +82,7 @@ const std::optional<ShmUsage>& ShmUsageReader::read(ProcessReader& reader, const
     read_ns_ = now_ns;
     if (*usage)
         reported_ = false;
-    else if (!was_not_read(usage->error()) && !std::exchange(reported_, true))
+    else if (!is_retryable(usage->error()) && !std::exchange(reported_, true))
         trouble_ = usage->error();
     return usage_;
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,29 +10,38 @@
 #include "watch/helpers/process_reader.h"
 #include "watch/helpers/read_jobs.h"
 
-// What a tick reads of processes through a helper process. A tick does not wait for the helper: what has not been read
-// by then comes with a later tick.
+// Reads of processes that a tick makes through a helper process. Only the first tick waits for the helper. If there is
+// no answer yet, a later tick has the values.
 namespace memscope {
 
-// Reads arguments and ranks of processes that have none yet.
+// Reads the arguments and ranks of processes for which they are not known yet.
 class DetailsReader {
   public:
-    // At most 1000 processes in one call.
+    // Between ticks: a process has executed a program. Requests its details, so that the next tick has them.
+    void executed(ProcessReader& reader, const ProcessId& id, const ProcessTable& processes);
+    // At a tick: requests the details of at most 1000 processes, and takes the answers that have arrived.
     void read(ProcessReader& reader, ProcessTable& processes);
+    // Between ticks: takes answers, so that a process that ends before the next tick has its arguments.
+    void take_answers(ProcessReader& reader, ProcessTable& processes);
 
   private:
+    enum class Taken { yes, not_yet, not_read };
+    static Taken take(ProcessReader& reader, const DetailsJob& job, ProcessTable& processes);
+
+    std::deque<DetailsJob> asked_{};       // in the order of the answers
+    std::size_t asked_early_ = 0;          // since the last tick, by executed()
     std::uint64_t complete_revision_ = 0;  // of the process table, when no process was left to be read
 };
 
-// The fullest /dev/shm of one target. It is read every 5 s only, because that takes a list of mounts per mount
-// namespace.
+// The fullest /dev/shm of one target. It is read only every 5 s, because the mounts of each mount namespace have to be
+// listed.
 class ShmUsageReader {
   public:
-    // The last known usage. `processes` are those of the target.
+    // The last known usage. `processes`: the processes of the target.
     const std::optional<ShmUsage>& read(ProcessReader& reader, const std::vector<Process>& processes,
                                         std::uint64_t now_ns);
-    // Why the usage is not known, once until it is known again. None if the helper could not read it: the helper's
-    // ProcessReader reports that.
+    // Why the usage is not known. Returned once until the usage is known again. `nullopt` if the helper could not read
+    // the usage, because the helper's ProcessReader reports that.
     std::optional<Error> take_trouble() { return std::exchange(trouble_, std::nullopt); }
 
   private:
@@ -39,11 +49,11 @@ class ShmUsageReader {
     std::optional<Error> trouble_{};
     bool reported_ = false;      // that the usage is not known
     std::uint64_t read_ns_ = 0;  // boot clock; 0: never
-    ShmJob job_{};               // being read now, if it has a number
+    ShmJob job_{};               // being read now, if `number` is not 0
 };
 
-// The NUMA nodes that a process may use, of those that have memory; empty where the process has ended or blocks its
-// readers. `nullopt`: not read yet.
+// The NUMA nodes with memory that a process may use. Empty if the process has ended or blocks its readers. `nullopt`:
+// not read yet.
 std::optional<NodeSet> read_nodes(ProcessReader& reader, pid_t pid, std::uint64_t number, const NodeSet& memory_nodes);
 
 }  // namespace memscope

@@ -58,7 +58,7 @@ void ServiceNotifier::say(std::string_view state) const {
                    reinterpret_cast<const sockaddr*>(&to), length);
 }
 
-std::optional<Seconds> ServiceNotifier::alive_every() const {
+std::optional<Seconds> ServiceNotifier::watchdog_every() const {
     if (!watchdog_) return std::nullopt;
     return *watchdog_ / 3;
 }
@@ -70,13 +70,13 @@ Seconds now() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 }  // namespace
 
 Status Pulse::start(Wakeups& wakeups) const {
-    const auto every = service_.alive_every();
-    return every ? wakeups.say_alive_every(*every) : Done{};
+    const auto every = service_.watchdog_every();
+    return every ? wakeups.notify_watchdog_every(*every) : Done{};
 }
 
 void Pulse::ticked() const { heartbeat_->beat(read_clock().boot_ns); }
 
-void Pulse::say_alive() const {
+void Pulse::notify_watchdog() const {
     if (!heartbeat_->trouble(read_clock().boot_ns)) service_.say("WATCHDOG=1");
 }
 
@@ -88,10 +88,10 @@ void Pulse::stopping() const {
 bool Pulse::stopped_within(Wakeups& wakeups, Seconds time, int fd) const {
     const Seconds until = now() + time;
     for (;;) {
-        say_alive();
+        notify_watchdog();
         const Seconds began = now();
         const Seconds left = std::max(until - began, Seconds{0});
-        const Seconds step = std::min(left, service_.alive_every().value_or(left));
+        const Seconds step = std::min(left, service_.watchdog_every().value_or(left));
         if (wakeups.stopped_within(step, fd)) return true;
         const bool is_readable = now() - began < step;  // it returned early because of `fd`
         if (is_readable || now() >= until) return false;

@@ -21,11 +21,11 @@ class Heartbeat {
     explicit Heartbeat(Seconds interval) : bound_(bound_for(interval)) {}
 
     void beat(std::uint64_t now_ns) { last_ns_ = now_ns; }
-    // Watching has ended and the snapshot does not change any more, so missing beats are no trouble from now on.
+    // Watching has ended and the snapshot does not change any more, so missing beats are not reported from now on.
     void rest() { resting_ = true; }
 
-    // A sentence if there has been no beat for too long. Before the first beat there is no trouble, because the start
-    // of memscope may take any time.
+    // A sentence if there has been no beat for too long. `nullopt` before the first beat, because the start of memscope
+    // may take any time.
     std::optional<std::string> trouble(std::uint64_t now_ns) const;
 
   private:
@@ -37,8 +37,8 @@ class Heartbeat {
 // Sends the state of memscope to the service manager, as sd_notify(3) does. Without a service manager it does nothing.
 class ServiceNotifier {
   public:
-    // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from the environment, because they are not
-    // for the commands that memscope starts.
+    // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from the environment, because the commands
+    // that memscope starts must not see them.
     static ServiceNotifier from_environment();
     ServiceNotifier() = default;
     ServiceNotifier(std::string address, std::optional<Seconds> watchdog);
@@ -46,7 +46,7 @@ class ServiceNotifier {
     bool exists() const { return !address_.empty(); }  // whether a service manager started this process
     void say(std::string_view state) const;            // "READY=1"; does not wait
     // The interval for "WATCHDOG=1", short enough that a late message does no harm. `nullopt`: there is no watchdog.
-    std::optional<Seconds> alive_every() const;
+    std::optional<Seconds> watchdog_every() const;
 
   private:
     std::string address_{};
@@ -60,11 +60,11 @@ class Pulse {
   public:
     Pulse(ServiceNotifier service, Heartbeat& heartbeat) : service_(std::move(service)), heartbeat_(&heartbeat) {}
 
-    Status start(Wakeups& wakeups) const;  // asks for Wake::alive as often as say_alive() is needed
+    Status start(Wakeups& wakeups) const;  // requests Wake::watchdog as often as notify_watchdog() must be called
     void ready() const { service_.say("READY=1"); }
     void ticked() const;
-    void say_alive() const;
-    void rest() const { heartbeat_->rest(); }  // watching is over, so missing ticks are no trouble
+    void notify_watchdog() const;
+    void rest() const { heartbeat_->rest(); }  // watching is over, so missing ticks are not reported
     void stopping() const;
     // Waits as Wakeups::stopped_within() does, and keeps sending "WATCHDOG=1".
     bool stopped_within(Wakeups& wakeups, Seconds time, int fd = -1) const;

@@ -12,8 +12,8 @@
 namespace memscope {
 namespace {
 
-// Connects to the socket. 0: a watcher listens there. Otherwise the errno.
-int knock(const fs::path& socket) {
+// Connects to the socket. Returns 0 if a watcher listens there, else the errno.
+int connect_error(const fs::path& socket) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (socket.native().size() >= sizeof address.sun_path) return ENAMETOOLONG;
@@ -24,8 +24,9 @@ int knock(const fs::path& socket) {
     return failed == 0 || errno == EAGAIN ? 0 : errno;  // EAGAIN: it listens, but its queue of connections is full
 }
 
-// A watcher binds its socket before it listens on it. In between it refuses connections, too. So a watcher that refuses
-// counts as dead only if its pid does not exist. A socket whose name is no pid is not from memscope.
+// A watcher binds its socket before it listens on it. Until it listens, connections are refused. So a refused
+// connection means a dead watcher only if the pid of the watcher does not exist. A socket whose name is not a pid is
+// not a socket of memscope.
 bool owner_is_dead(const SysRoot& root, const fs::path& socket) {
     const std::string pid = socket.stem();
     std::error_code unknown;
@@ -50,7 +51,7 @@ Sockets find_sockets(const SysRoot& root) {
         const fs::directory_entry& entry = *at;
         if (at.depth() > 0) at.disable_recursion_pending();
         if (entry.path().extension() != ".sock") continue;
-        const int refused = knock(entry.path());
+        const int refused = connect_error(entry.path());
         if (refused == 0)
             sockets.alive.push_back(entry.path());
         else if (refused == ECONNREFUSED && owner_is_dead(root, entry.path()))

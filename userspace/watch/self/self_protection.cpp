@@ -20,7 +20,7 @@ Result<int> own_oom_score(const SysRoot& root) {
     const std::string_view number = trimmed(*text);
     int score = 0;
     if (std::from_chars(number.data(), number.data() + number.size(), score).ec != std::errc{})
-        return plain_error(path.string() + ": is no number");
+        return plain_error(path.string() + ": is not a number");
     return score;
 }
 

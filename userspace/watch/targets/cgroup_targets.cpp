@@ -8,9 +8,9 @@
 namespace memscope {
 namespace {
 
-class OfCgroup : public TargetMemory {
+class MemoryOfCgroup : public TargetMemory {
   public:
-    explicit OfCgroup(CgroupMemory memory) : memory_(std::move(memory)) {}
+    explicit MemoryOfCgroup(CgroupMemory memory) : memory_(std::move(memory)) {}
     Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
         auto state = memory_.sample(host, countable_kernel_memory(processes));
         // The files of a cgroup that is removed during the read may fail with any error, or be empty.
@@ -59,7 +59,8 @@ MatchingCgroups CgroupTargets::find(const CgroupName& name) const {
     return matching;
 }
 
-// The id of the target; none where the cgroup has been removed since, or no descriptor is left for it.
+// Returns the id of the target. `nullopt` if the cgroup has been removed since, or if no file descriptor is left for
+// it.
 std::optional<CgroupId> CgroupTargets::add(const FoundCgroup& found, Changes& changes) {
     if (directories_.contains(found.id)) return found.id;
     auto chain = shared_.open_chain(found.path);
@@ -68,7 +69,7 @@ std::optional<CgroupId> CgroupTargets::add(const FoundCgroup& found, Changes& ch
         return std::nullopt;
     }
     const CgroupDirectoryPtr directory = chain->front();
-    const CgroupId id = directory->id();  // differs from found.id if the cgroup was removed and made again since
+    const CgroupId id = directory->id();  // not found.id if the cgroup was removed and made again since
     if (directories_.contains(id)) return id;
     if (is_near_open_file_limit(directory->fd())) {
         ++changes.no_descriptor;
@@ -80,7 +81,7 @@ std::optional<CgroupId> CgroupTargets::add(const FoundCgroup& found, Changes& ch
         {.id = id,
          .info = shown_.value_or(
              TargetInfo{.name = found.path.empty() ? "/" : found.path, .cgroup_version = hierarchy_.version}),
-         .memory = std::make_unique<OfCgroup>(CgroupMemory::of(hierarchy_, *std::move(chain), {}, ancestors_)),
+         .memory = std::make_unique<MemoryOfCgroup>(CgroupMemory::of(hierarchy_, *std::move(chain), {}, ancestors_)),
          .enclosing = place.enclosing,
          .inside = std::move(place.inside)});
     return id;
@@ -90,7 +91,7 @@ void CgroupTargets::remove_gone(Changes& changes) {
     for (const auto& [id, directory] : directories_)
         if (!directory->exists()) changes.removed.push_back(id);
     for (const CgroupId id : changes.removed) {
-        // A plain name means one cgroup: it is not looked up again, even if another cgroup of that name exists by now.
+        // A plain name means one cgroup. It is not looked up again, even if another cgroup of this name exists by now.
         std::erase_if(names_, [&](const CgroupName& name) {
             const auto found = found_.find(name.path);
             return !name.glob && found != found_.end() && found->second == id;

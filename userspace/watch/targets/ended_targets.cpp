@@ -14,7 +14,7 @@ void EndedTargets::end(TargetSnapshot shown, TargetSnapshot last, const Now& now
     ended.info = std::move(last.info);
     ended.run = last.run;
     end_target(ended);
-    // No process lives in it any more, so none holds memory.
+    // The target has no processes any more, so no process holds memory.
     ended.roles.clear();
     ended.gpu.reset();
     ended.sharing = {};
@@ -33,8 +33,8 @@ void EndedTargets::show(Snapshot& snapshot, const Now& now, bool nothing_else) {
     const auto is_back = [&](const Ended& ended) { return living.contains(ended.last.info.name); };
     std::erase_if(ended_, [&](const Ended& ended) {
         if (!ended.last.deaths.empty()) return false;
-        const bool nothing_to_tell = ended.last.death_tally == DeathTally{} && !nothing_else;
-        return nothing_to_tell || now.boot_ns >= ended.until_ns || is_back(ended);
+        const bool nothing_to_show = ended.last.death_tally == DeathTally{} && !nothing_else;
+        return nothing_to_show || now.boot_ns >= ended.until_ns || is_back(ended);
     });
     for (Ended& ended : ended_) {
         snapshot.targets.push_back(ended.last);

@@ -33,8 +33,8 @@ struct StartFailure {
     ::_exit(127);
 }
 
-// Opened by the command's process with the rights of its user, as the shell of this user would open it: memscope itself
-// is root. A pipe without a reader is an error, because open() would wait for the reader, and memscope with it.
+// The process of the command opens the file with the rights of its user, as a shell of this user would do. memscope
+// itself is root. A pipe without a reader is an error, because otherwise open() and memscope would wait for the reader.
 bool send_output_to(const std::string& file) {
     const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd < 0) return false;
@@ -44,7 +44,7 @@ bool send_output_to(const std::string& file) {
 
 [[noreturn]] void be_command(const std::vector<std::string>& argv, const std::optional<Identity>& identity,
                              const JobOutput& output, OwnCgroup& cgroup, int start_fd, int failure_fd) {
-    std::signal(SIGPIPE, SIG_DFL);  // memscope ignores it, and the command would inherit that
+    std::signal(SIGPIPE, SIG_DFL);  // otherwise the command inherits that memscope ignores it
     if (!cgroup.enter()) report(failure_fd, EACCES);
     char go = 0;
     if (::read(start_fd, &go, 1) != 1) ::_exit(127);  // the watcher has ended
@@ -110,7 +110,7 @@ Result<OwnCommand> OwnCommand::prepare(const std::vector<std::string>& argv, con
     }
     Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     OwnCommand command(pid, std::move(pidfd), std::move(start->write), std::move(failure->read), output.file);
-    if (!command.pidfd_) return system_error(errno, "watch the command for its end (pidfd_open)");
+    if (!command.pidfd_) return system_error(errno, "open a pidfd of the command (pidfd_open)");
     return command;
 }
 
@@ -133,7 +133,7 @@ Status OwnCommand::release() {
     const char go = 1;
     if (::write(start_.get(), &go, 1) != 1) return system_error(errno, "start the command");
     StartFailure failure;
-    if (::read(failure_.get(), &failure, sizeof failure) != sizeof failure) return Done{};  // closed by exec: it runs
+    if (::read(failure_.get(), &failure, sizeof failure) != sizeof failure) return Done{};  // exec() closed it
     output_failed_ = failure.step == StartStep::output;
     if (output_failed_)
         return system_error(failure.error, "--job-output: open " + output_.value_or("standard error") + " for");

@@ -15,9 +15,9 @@ namespace {
 
 // The memory of the smallest cgroup with the memory controller that contains the whole tree. That cgroup may contain
 // other processes too.
-class OfTree : public TargetMemory {
+class MemoryOfTree : public TargetMemory {
   public:
-    OfTree(SysRoot root, CgroupHierarchy hierarchy) : root_(std::move(root)), hierarchy_(std::move(hierarchy)) {}
+    MemoryOfTree(SysRoot root, CgroupHierarchy hierarchy) : root_(std::move(root)), hierarchy_(std::move(hierarchy)) {}
 
     Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
         if (auto followed = follow(processes); !followed) return followed.error();
@@ -65,7 +65,7 @@ class OfTree : public TargetMemory {
     void claim(MemoryState& state) const {
         const std::string shown = path_.empty() ? "/" : path_;
         if (state.measured_at.empty()) state.measured_at = shown;
-        state.limit = Unlimited{};  // a tree of processes has none of its own
+        state.limit = Unlimited{};  // a tree of processes has no limit of its own
         for (LimitCandidate& candidate : state.candidates)
             if (candidate.owner == "own") candidate.owner = shown;
         if (state.effective && state.effective->owner == "own") state.effective->owner = shown;
@@ -78,7 +78,8 @@ class OfTree : public TargetMemory {
     std::optional<CgroupMemory> memory_;
 };
 
-// /proc has a directory for each thread id, too, though it does not list them.
+// The thread group of a pid. Needed because /proc also has a directory for each thread id, although it does not list
+// these directories.
 std::optional<pid_t> thread_group_of(const SysRoot& root, pid_t pid) {
     std::optional<pid_t> group;
     if (const auto status = read_file(root.proc / std::to_string(pid) / "status"))
@@ -107,7 +108,7 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, 
                  .kind = "pid",
                  .cgroup_version = hierarchy.version,
                  .pid = pid},
-        .memory = std::make_unique<OfTree>(root, hierarchy)};
+        .memory = std::make_unique<MemoryOfTree>(root, hierarchy)};
     return std::unique_ptr<ProcessTarget>(new ProcessTarget(std::move(tree)));
 }
 

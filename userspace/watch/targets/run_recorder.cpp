@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-void RunRecorder::look_at(const ProcessTable& processes, WatchedTargets& targets) {
+void RunRecorder::update(const ProcessTable& processes, WatchedTargets& targets) {
     targets.run_numbers().begin_round();
     const bool changed = std::exchange(revision_, processes.revision()) != processes.revision();
     const bool may_begin =
@@ -28,7 +28,7 @@ void RunRecorder::look_at(const ProcessTable& processes, WatchedTargets& targets
         std::ranges::sort(its, {}, [](const TrackedProcess* process) {
             return std::pair(process->task.id.start_ns, process->task.id.pid);
         });
-        targets.find(id)->runs.look_at(its);
+        targets.find(id)->runs.update(its);
     }
 }
 

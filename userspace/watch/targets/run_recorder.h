@@ -10,7 +10,7 @@ namespace memscope {
 class RunRecorder {
   public:
     // In every tick, after all processes have their roles and before their growth is counted.
-    void look_at(const ProcessTable& processes, WatchedTargets& targets);
+    void update(const ProcessTable& processes, WatchedTargets& targets);
     void end_tick(WatchedTargets& targets) { targets.run_numbers().end_tick(); }
 
   private:

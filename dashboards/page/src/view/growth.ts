@@ -160,7 +160,7 @@ export class GrowthView {
         const sites = now[chosen] ?? [];
         const old = before ? (before[chosen] ?? []) : null;
         const focused = document.activeElement instanceof HTMLElement && this.body.contains(document.activeElement);
-        if (focused && !this.asFlame && this.body.querySelector("table")) return;  // not under the hands of a reader
+        if (focused && !this.asFlame && this.body.querySelector("table")) return;  // not while the user uses the table
         if (this.asFlame) {
             replace(this.body, this.flame.element, this.rest(now, chosen));
             this.flame.show(sites, old);
@@ -247,11 +247,11 @@ const reasons: Record<string, string> = {
     other: "at more different stacks than can be recorded",
     unknown_stack: "at stacks whose names were lost",
     pending: "at stacks that are still being read",
-    paused: "while the hook was off because it cost too much",
-    no_address: "grown without an address: populated, locked, or by the kernel",
+    paused: "while the hook was paused, because it cost too much",
+    no_address: "without a known address: populated by mmap or mlock, or by the kernel",
     before: "from before watching began, freed since, or sampling error",
     freed_since: "freed since then",
-    small_before: "held then at call sites that were too small to be remembered",
+    small_before: "at call sites that were too small to be stored at that time",
     smaller_sites: "at smaller call sites",
     below_step: "less than 512 KiB in a process, or not counted yet",
     lost: "mapped while events were lost",

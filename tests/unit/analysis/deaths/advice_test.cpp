@@ -177,7 +177,7 @@ TEST(Advice, KnowsAllThatSendersAreToldApartAs) {
     for (const char* comm : {"runc", "conmon", "dockerd", "kubelet", "slurmstepd", "pbs_mom", "sge_shepherd",
                              "condor_starter", "systemd", "systemd-oomd", "earlyoom", "nohang", "oomd", "bustd"})
         for (const char* target : {"job", "kubepods.slice/pod", "docker/1", "libpod-1"}) {
-            const std::string keeper = keeper_of(comm, target);
+            const std::string keeper = process_manager_of(comm, target);
             ASSERT_FALSE(keeper.empty()) << comm;
             EXPECT_THAT(advice_for(died_of(killed_by(comm, keeper.c_str())), ""),
                         Each(Not(HasSubstr("ask the owner of that process"))))

@@ -10,12 +10,12 @@ namespace death_test {
 
 using namespace test;
 
-std::string cause_of(const LastWords& words, const DeathScene& scene = {}) {
+std::string cause_of(const DeathEvidence& words, const DeathScene& scene = {}) {
     const auto death = decide_death(words, scene);
     return death ? std::string(name_of(death->cause)) : "none";
 }
 
-std::string sender_of(const LastWords& words, const DeathScene& scene = {}) {
+std::string sender_of(const DeathEvidence& words, const DeathScene& scene = {}) {
     const auto death = decide_death(words, scene);
     return death ? std::string(name_of(death->sender)) : "no death";
 }
@@ -37,7 +37,7 @@ TEST(DeathByOomKiller, KeepsVictimAndTriggerApart) {
 }
 
 TEST(DeathByOomKiller, IsNotThatOfOneThatWasEndingAnyway) {
-    LastWords marked = oom_killed();
+    DeathEvidence marked = oom_killed();
     marked.kill = sent(SIGKILL, 300, "bash");
     EXPECT_EQ(cause_of(marked), "sigkill") << "another process had killed it before";
     marked.exit_code = 0;
@@ -49,7 +49,7 @@ TEST(DeathByOomKiller, IsNotThatOfOneThatWasEndingAnyway) {
 }
 
 TEST(DeathByOomKiller, IsAlsoThatOfWhoSharesTheVictimsMemory) {
-    LastWords shares = oom_killed();
+    DeathEvidence shares = oom_killed();
     shares.kill->with_victim = true;
     shares.oom->time_ns = 0;
     const auto death = decide_death(shares, {});
@@ -63,7 +63,7 @@ TEST(DeathByOomKiller, IsAlsoThatOfWhoSharesTheVictimsMemory) {
 
 TEST(DeathByOomKiller, IsKnownWithoutAMarkByTheLogOrAFullCgroup) {
     const LoggedOomKill line{.thread = 100, .constraint = OomConstraint::host};
-    LastWords late = oom_killed();
+    DeathEvidence late = oom_killed();
     late.oom->time_ns = 0;
     late.oom->chosen = false;
     const auto death = decide_death(late, {});
@@ -90,7 +90,7 @@ TEST(DeathByOomKiller, HasTheConstraintOfTheLogBeforeAnyOther) {
 }
 
 TEST(DeathByOomKiller, IsOfUnknownConstraintWhereNothingTells) {
-    LastWords words = oom_killed();
+    DeathEvidence words = oom_killed();
     words.oom->owner = {};
     EXPECT_EQ(name_of(decide_death(words, {})->oom->constraint), "unknown");
     EXPECT_EQ(name_of(decide_death(words, {.host_short = true})->oom->constraint), "host");
@@ -100,7 +100,7 @@ TEST(DeathByOomKiller, IsKnownFromTheLogAloneWhereNoHookTells) {
     const LoggedOomKill line{.thread = 100, .constraint = OomConstraint::cgroup, .limit_owner = "a/b"};
     EXPECT_EQ(cause_of(ended_by(SIGKILL), {.logged = &line}), "oom_kill");
     EXPECT_EQ(decide_death(ended_by(SIGKILL), {.logged = &line})->oom->limit_owner, "a/b");
-    LastWords killed = ended_by(SIGKILL);
+    DeathEvidence killed = ended_by(SIGKILL);
     killed.kill = sent(SIGKILL, 300, "bash");
     EXPECT_EQ(cause_of(killed, {.logged = &line}), "sigkill")
         << "the line is about an earlier process with the same pid";
@@ -108,7 +108,7 @@ TEST(DeathByOomKiller, IsKnownFromTheLogAloneWhereNoHookTells) {
 }
 
 TEST(DeathBySigkill, HasItsSender) {
-    LastWords words = ended_by(SIGKILL);
+    DeathEvidence words = ended_by(SIGKILL);
     EXPECT_EQ(sender_of(words), "none") << "the sender is not known";
     words.kill = sent(SIGKILL, 300, "bash");
     EXPECT_EQ(sender_of(words), "outside");
@@ -122,7 +122,7 @@ TEST(DeathBySigkill, HasItsSender) {
 }
 
 TEST(DeathBySigkill, IsTeardownFromInsideOrOnceTheRootIsEnding) {
-    LastWords words = ended_by(SIGKILL);
+    DeathEvidence words = ended_by(SIGKILL);
     words.kill = sent(SIGKILL, 300, "systemd");
     EXPECT_TRUE(decide_death(words, {})->news);
     EXPECT_TRUE(decide_death(words, {.root_ending_ns = words.kill->time_ns + 1})->news) << "the root ended later";
@@ -134,7 +134,7 @@ TEST(DeathBySigkill, IsTeardownFromInsideOrOnceTheRootIsEnding) {
 }
 
 TEST(DeathBySigkill, OfAnInitThatEndsIsTheInitsDoing) {
-    LastWords words = ended_by(SIGKILL);
+    DeathEvidence words = ended_by(SIGKILL);
     words.kill = sent(SIGKILL, 50, "tini", true);
     words.kill->at_exit = true;
     EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree");
@@ -142,7 +142,7 @@ TEST(DeathBySigkill, OfAnInitThatEndsIsTheInitsDoing) {
 }
 
 TEST(DeathBySigkill, BySlurmIsNewsThoughItSitsInTheJobsCgroup) {
-    LastWords words = ended_by(SIGKILL);
+    DeathEvidence words = ended_by(SIGKILL);
     words.kill = sent(SIGKILL, 50, "slurmstepd");
     const auto death = decide_death(words, {.target = "slurm/job_1", .sender_in_tree = true});
     EXPECT_EQ(name_of(death->sender), "outside");
@@ -152,7 +152,7 @@ TEST(DeathBySigkill, BySlurmIsNewsThoughItSitsInTheJobsCgroup) {
 }
 
 TEST(DeathBySigbus, IsTheKernelsAndHasItsMapping) {
-    LastWords words = ended_by(SIGBUS | 0x80);
+    DeathEvidence words = ended_by(SIGBUS | 0x80);
     words.other = sent(SIGBUS, 100, "python", true);
     words.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1_2"};
     const auto death = decide_death(words, {});
@@ -167,19 +167,19 @@ TEST(DeathBySigbus, IsTheKernelsAndHasItsMapping) {
 TEST(DeathBySignal, IsThatOfCrashes) {
     for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGXCPU, SIGUSR1})
         EXPECT_EQ(cause_of(ended_by(signal)), "signal") << signal;
-    LastWords aborted = ended_by(SIGABRT);
+    DeathEvidence aborted = ended_by(SIGABRT);
     aborted.other = sent(SIGABRT, 100, "python");
     EXPECT_EQ(sender_of(aborted), "none") << "it sent the signal to itself";
     aborted.other = sent(SIGSEGV, 100, "python", true);
     EXPECT_EQ(sender_of(aborted), "none") << "that was another signal, which it survived";
-    LastWords crashed = ended_by(SIGSEGV);
+    DeathEvidence crashed = ended_by(SIGSEGV);
     crashed.other = sent(SIGSEGV, 100, "python", true);
     EXPECT_EQ(sender_of(crashed), "kernel");
 }
 
 TEST(DeathBySignal, IsNoneWhereSomebodyAskedItToEnd) {
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM}) {
-        LastWords words = ended_by(signal);
+        DeathEvidence words = ended_by(signal);
         EXPECT_EQ(cause_of(words), "none") << signal;
         words.other = sent(signal, 300, "bash");
         EXPECT_EQ(cause_of(words), "none") << signal;
@@ -187,7 +187,7 @@ TEST(DeathBySignal, IsNoneWhereSomebodyAskedItToEnd) {
 }
 
 TEST(DeathBySignal, IsOneWhereAnOomDaemonAsksFirst) {
-    LastWords words = ended_by(SIGTERM);
+    DeathEvidence words = ended_by(SIGTERM);
     words.other = sent(SIGTERM, 300, "earlyoom");
     const auto death = decide_death(words, {});
     ASSERT_TRUE(death);
@@ -197,7 +197,7 @@ TEST(DeathBySignal, IsOneWhereAnOomDaemonAsksFirst) {
 }
 
 TEST(DeathAfterAFailedAllocation, IsAnEndInFailureShortlyAfterIt) {
-    LastWords words = exited_with(1);
+    DeathEvidence words = exited_with(1);
     EXPECT_EQ(cause_of(words), "none");
     words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
     const auto death = decide_death(words, {});
@@ -218,7 +218,7 @@ TEST(DeathAfterAFailedAllocation, IsAnEndInFailureShortlyAfterIt) {
 
 TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
     for (const int signal : {SIGABRT, SIGSEGV}) {
-        LastWords words = ended_by(signal);
+        DeathEvidence words = ended_by(signal);
         words.failure = failed(MS_FAILED_BRK, MS_REASON_ENOMEM, kSecond);
         EXPECT_EQ(cause_of(words), "alloc_failed");
         words.other = sent(signal, 100, "python");
@@ -226,16 +226,16 @@ TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
         words.other = sent(signal, 300, "bash");
         EXPECT_EQ(cause_of(words), "signal");
     }
-    LastWords killed = ended_by(SIGKILL);
+    DeathEvidence killed = ended_by(SIGKILL);
     killed.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, 1);
     EXPECT_EQ(cause_of(killed), "sigkill");
-    LastWords interrupted = ended_by(SIGINT);
+    DeathEvidence interrupted = ended_by(SIGINT);
     interrupted.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, 1);
     EXPECT_EQ(cause_of(interrupted), "none");
 }
 
 TEST(DeathAfterACudaFailure, HasTheDeviceAndTheSize) {
-    LastWords words = exited_with(1);
+    DeathEvidence words = exited_with(1);
     words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{1 << 20}, .device = GpuUuid{1}};
     const auto death = decide_death(words, {});
     ASSERT_TRUE(death && death->gpu);
@@ -248,13 +248,13 @@ TEST(DeathAfterACudaFailure, HasTheDeviceAndTheSize) {
     words.gpu_failure->time_ns = words.time_ns - kSecond;
     words.exit_code = 0;
     EXPECT_EQ(cause_of(words), "none") << "it exited normally";
-    LastWords killed = ended_by(SIGKILL);
+    DeathEvidence killed = ended_by(SIGKILL);
     killed.gpu_failure = words.gpu_failure;
     EXPECT_EQ(cause_of(killed), "sigkill");
 }
 
 TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
-    LastWords words = exited_with(1);
+    DeathEvidence words = exited_with(1);
     words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
     words.gpu_failure = GpuFailure{.time_ns = words.time_ns - 2 * kSecond, .size = Bytes{1}};
     EXPECT_EQ(cause_of(words), "alloc_failed");
@@ -263,7 +263,7 @@ TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
 }
 
 TEST(DeathAfterAFailedAllocation, OfPyTorchHasTheSizeOfTheTensor) {
-    LastWords words = exited_with(1);
+    DeathEvidence words = exited_with(1);
     words.host_failure = HostTensorFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{std::uint64_t{8} << 30}};
     const auto alone = decide_death(words, {});
     ASSERT_TRUE(alone && alone->allocation);
@@ -285,7 +285,7 @@ TEST(DeathAfterAFailedAllocation, OfPyTorchHasTheSizeOfTheTensor) {
 }
 
 TEST(DeathAfterAFailedAllocation, OfAFileNamesItsFileSystem) {
-    LastWords words = exited_with(1);
+    DeathEvidence words = exited_with(1);
     words.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
     words.failure->place = FileSystemId{0x01021994, 25};
     EXPECT_EQ(decide_death(words, {})->allocation->file->file_system, "tmpfs");

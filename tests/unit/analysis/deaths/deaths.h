@@ -9,13 +9,13 @@ inline constexpr std::uint64_t kSecond = 1'000'000'000;
 inline constexpr std::uint64_t kEnd = 1000 * kSecond;
 
 // A trainer with pid 100 that ends at kEnd.
-inline LastWords ended_with(int exit_code) {
+inline DeathEvidence ended_with(int exit_code) {
     return {
         .time_ns = kEnd, .id = {100, 5}, .target = CgroupId{7}, .parent = 1, .comm = "python", .exit_code = exit_code};
 }
 
-inline LastWords ended_by(int signal) { return ended_with(signal); }
-inline LastWords exited_with(int status) { return ended_with(status << 8); }
+inline DeathEvidence ended_by(int signal) { return ended_with(signal); }
+inline DeathEvidence exited_with(int status) { return ended_with(status << 8); }
 
 inline SentSignal sent(int number, pid_t sender, const char* comm, bool by_kernel = false) {
     return {.time_ns = kEnd - kSecond / 1000,
@@ -26,8 +26,8 @@ inline SentSignal sent(int number, pid_t sender, const char* comm, bool by_kerne
 }
 
 // The OOM killer chose it because `trigger` asked for memory in a cgroup at its limit of 512 MiB.
-inline LastWords oom_killed(pid_t trigger = 200) {
-    LastWords words = ended_by(SIGKILL);
+inline DeathEvidence oom_killed(pid_t trigger = 200) {
+    DeathEvidence words = ended_by(SIGKILL);
     words.kill = sent(SIGKILL, trigger, "loader", true);
     words.oom = OomMark{.time_ns = kEnd - kSecond / 1000,
                         .thread = 100,

@@ -11,7 +11,7 @@ namespace explain_death_test {
 
 using namespace test;
 
-std::string told(const LastWords& words, const DeathScene& scene = {}) {
+std::string told(const DeathEvidence& words, const DeathScene& scene = {}) {
     auto death = decide_death(words, scene);
     if (!death) return "nobody died";
     death->role = {Role::trainer, 3};
@@ -30,7 +30,7 @@ TEST(ExplainDeath, SaysWhoWasKilledWhyAndWhoAskedForMemory) {
 }
 
 TEST(ExplainDeath, SaysWhoSentTheSignal) {
-    LastWords words = ended_by(SIGKILL);
+    DeathEvidence words = ended_by(SIGKILL);
     EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL");
     words.kill = sent(SIGKILL, 300, "bash");
     EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300)");
@@ -45,14 +45,14 @@ TEST(ExplainDeath, SaysWhoSentTheSignal) {
 }
 
 TEST(ExplainDeath, SaysWhatWasFull) {
-    LastWords bus = ended_by(SIGBUS);
+    DeathEvidence bus = ended_by(SIGBUS);
     bus.other = sent(SIGBUS, 100, "python", true);
     bus.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1"};
     auto death = decide_death(bus, {});
     death->mapping->mount = "/dev/shm";
     EXPECT_EQ(explain_death(*death),
               "python (pid 100) was ended by SIGBUS from the kernel: no room for 'torch_1' on the tmpfs at /dev/shm");
-    LastWords refused = exited_with(1);
+    DeathEvidence refused = exited_with(1);
     refused.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond / 2);
     EXPECT_EQ(told(refused),
               "python (pid 100, trainer, rank 3) exited with 1 0.5 s after mmap of 1.0 GiB failed, no memory left");
@@ -60,7 +60,7 @@ TEST(ExplainDeath, SaysWhatWasFull) {
 
 TEST(ExplainDeath, SaysWhoHeldTheMemoryOfTheGpu) {
     constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-    LastWords words = exited_with(1);
+    DeathEvidence words = exited_with(1);
     words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond / 2, .size = Bytes{2 * kGiB}};
     EXPECT_EQ(
         told(words),
@@ -93,13 +93,13 @@ TEST(ExplainDeath, SaysWhoHeldTheMemoryOfTheGpu) {
 }
 
 TEST(ExplainDeath, IsOneSafeLineWhateverTheNamesHold) {
-    LastWords words = oom_killed();
+    DeathEvidence words = oom_killed();
     words.comm = "a\x1b[2J\nb";
     words.oom->trigger.comm = "\xff\n";
     words.oom->owner.name = "c\rd";
     const std::string text = told(words);
     for (const char byte : text) EXPECT_GE(static_cast<unsigned char>(byte), 0x20) << text;
-    LastWords bus = ended_by(SIGBUS);
+    DeathEvidence bus = ended_by(SIGBUS);
     bus.bus = FaultedFile{.place = {0x01021994, 25}, .name = "x\ny"};
     EXPECT_EQ(told(bus).find('\n'), std::string::npos);
 }
@@ -110,15 +110,15 @@ TEST(ExplainDeath, NamesSignalsAsPeopleDo) {
 }
 
 TEST(Keepers, AreToldApartByTheirNames) {
-    EXPECT_EQ(keeper_of("slurmstepd", "slurm/job_1"), "Slurm");
-    EXPECT_EQ(keeper_of("earlyoom", "train"), "earlyoom");
-    EXPECT_EQ(keeper_of("systemd", "system.slice/a.service"), "systemd");
-    EXPECT_EQ(keeper_of("containerd-shim", "kubepods/burstable/pod1"), "the kubelet");
-    EXPECT_EQ(keeper_of("runc:[2:INIT]", "system.slice/docker-1.scope"), "Docker");
-    EXPECT_EQ(keeper_of("crun", "machine.slice/libpod-1.scope"), "Podman");
-    EXPECT_EQ(keeper_of("crun", "a"), "the container runtime");
-    EXPECT_EQ(keeper_of("bash", "kubepods"), "");
-    EXPECT_EQ(keeper_of("", ""), "");
+    EXPECT_EQ(process_manager_of("slurmstepd", "slurm/job_1"), "Slurm");
+    EXPECT_EQ(process_manager_of("earlyoom", "train"), "earlyoom");
+    EXPECT_EQ(process_manager_of("systemd", "system.slice/a.service"), "systemd");
+    EXPECT_EQ(process_manager_of("containerd-shim", "kubepods/burstable/pod1"), "the kubelet");
+    EXPECT_EQ(process_manager_of("runc:[2:INIT]", "system.slice/docker-1.scope"), "Docker");
+    EXPECT_EQ(process_manager_of("crun", "machine.slice/libpod-1.scope"), "Podman");
+    EXPECT_EQ(process_manager_of("crun", "a"), "the container runtime");
+    EXPECT_EQ(process_manager_of("bash", "kubepods"), "");
+    EXPECT_EQ(process_manager_of("", ""), "");
     EXPECT_TRUE(kills_for_memory("systemd-oomd"));
     EXPECT_FALSE(kills_for_memory("systemd"));
 }

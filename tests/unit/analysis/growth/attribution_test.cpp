@@ -89,11 +89,11 @@ std::vector<PythonFrame> frames(std::initializer_list<const char*> files) {
 TEST(TellingFrame, IsTheInnermostOfPeoplesOwnCode) {
     const auto stack = frames({"/usr/lib/python3/dist-packages/numpy/core/numeric.py", "<frozen importlib._bootstrap>",
                                "/home/me/data.py", "/home/me/train.py"});
-    EXPECT_EQ(telling_frame(stack)->file, "/home/me/data.py");
+    EXPECT_EQ(own_frame(stack)->file, "/home/me/data.py");
     const auto all_in_libraries =
         frames({"/opt/env/lib/python3.12/site-packages/torch/utils.py", "/usr/lib/python3.12/runpy.py"});
-    EXPECT_EQ(telling_frame(all_in_libraries), &all_in_libraries.front());
-    EXPECT_EQ(telling_frame({}), nullptr);
+    EXPECT_EQ(own_frame(all_in_libraries), &all_in_libraries.front());
+    EXPECT_EQ(own_frame({}), nullptr);
 }
 
 }  // namespace attribution_test

@@ -33,10 +33,10 @@ TEST(HookBudget, TakesOffOneThatCostsMoreAndPutsItBackAfterAMinute) {
     HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
-    EXPECT_EQ(window(budget, now, hook, 0.02), Advice::take_off);
+    EXPECT_EQ(window(budget, now, hook, 0.02), Advice::detach);
     EXPECT_TRUE(budget.is_off());
     EXPECT_EQ(budget.consider(Seconds{now + 59}, Seconds{hook}, used(Seconds{now + 59})), Advice::stay);
-    EXPECT_EQ(budget.consider(Seconds{now + 60}, Seconds{hook}, used(Seconds{now + 60})), Advice::put_back);
+    EXPECT_EQ(budget.consider(Seconds{now + 60}, Seconds{hook}, used(Seconds{now + 60})), Advice::attach);
     EXPECT_FALSE(budget.is_off());
 }
 
@@ -44,7 +44,7 @@ TEST(HookBudget, TakesOffAnExpensiveOneBeforeTheEndOfTheWindow) {
     HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
-    EXPECT_EQ(window(budget, now, hook, 0.1), Advice::take_off);
+    EXPECT_EQ(window(budget, now, hook, 0.1), Advice::detach);
     // 0.1 s per second are 0.6 s after six seconds, which is 1 % of the CPU time of a minute.
     EXPECT_GE(now, 6);
     EXPECT_LE(now, 8);
@@ -66,10 +66,10 @@ TEST(HookBudget, PausesLongerEachTimeUpToTenMinutes) {
     double now = 0;
     double hook = 0;
     for (const double pause : {60., 120., 240., 480., 600., 600.}) {
-        ASSERT_EQ(window(budget, now, hook, 0.02), Advice::take_off);
+        ASSERT_EQ(window(budget, now, hook, 0.02), Advice::detach);
         EXPECT_EQ(budget.consider(Seconds{now + pause - 1}, Seconds{hook}, used(Seconds{now})), Advice::stay);
         now += pause;
-        EXPECT_EQ(budget.consider(Seconds{now}, Seconds{hook}, used(Seconds{now})), Advice::put_back);
+        EXPECT_EQ(budget.consider(Seconds{now}, Seconds{hook}, used(Seconds{now})), Advice::attach);
     }
 }
 

@@ -13,7 +13,7 @@ struct Looks {
     LineHistory history{Seconds{60}};
     double now = 0;
 
-    void at(std::vector<LineGrowth> lines) { history.look_at(Seconds(now += 60), lines); }
+    void at(std::vector<LineGrowth> lines) { history.update(Seconds(now += 60), lines); }
     std::optional<GrowingLines> growing(std::optional<RoleKey> role = {}) const { return history.growing(role); }
 };
 

@@ -57,48 +57,48 @@ TargetSnapshot judged(Verdict verdict, bool warmed_up) {
 
 TEST(CensusTrigger, TheEndOfAWarmUpWantsOneReading) {
     CensusTrigger trigger(Seconds{900});
-    EXPECT_EQ(trigger.look_at(Seconds{1}, judged(Verdict::warming_up, false)), Reason::none);
-    EXPECT_EQ(trigger.look_at(Seconds{2}, judged(Verdict::stable, true)), Reason::warmup_ended);
-    EXPECT_EQ(trigger.look_at(Seconds{3}, judged(Verdict::stable, true)), Reason::none);
-    EXPECT_EQ(trigger.look_at(Seconds{4}, judged(Verdict::warming_up, false)), Reason::none) << "the job was restarted";
-    EXPECT_EQ(trigger.look_at(Seconds{5}, judged(Verdict::stable, true)), Reason::warmup_ended);
+    EXPECT_EQ(trigger.update(Seconds{1}, judged(Verdict::warming_up, false)), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{2}, judged(Verdict::stable, true)), Reason::warmup_ended);
+    EXPECT_EQ(trigger.update(Seconds{3}, judged(Verdict::stable, true)), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{4}, judged(Verdict::warming_up, false)), Reason::none) << "the job was restarted";
+    EXPECT_EQ(trigger.update(Seconds{5}, judged(Verdict::stable, true)), Reason::warmup_ended);
 }
 
 TEST(CensusTrigger, ALeakWantsACensusWhenItIsFoundAndAgainWhileItLasts) {
     CensusTrigger trigger(Seconds{900});
-    EXPECT_EQ(trigger.look_at(Seconds{1000}, judged(Verdict::leaking, true)), Reason::leak_found);
-    EXPECT_EQ(trigger.look_at(Seconds{1001}, judged(Verdict::leaking, true)), Reason::none);
-    EXPECT_EQ(trigger.look_at(Seconds{1899}, judged(Verdict::leaking, true)), Reason::none);
-    EXPECT_EQ(trigger.look_at(Seconds{1900}, judged(Verdict::leaking, true)), Reason::urgent);
-    EXPECT_EQ(trigger.look_at(Seconds{1901}, judged(Verdict::leaking, true)), Reason::none);
-    EXPECT_EQ(trigger.look_at(Seconds{9000}, judged(Verdict::stable, true)), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{1000}, judged(Verdict::leaking, true)), Reason::leak_found);
+    EXPECT_EQ(trigger.update(Seconds{1001}, judged(Verdict::leaking, true)), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{1899}, judged(Verdict::leaking, true)), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{1900}, judged(Verdict::leaking, true)), Reason::urgent);
+    EXPECT_EQ(trigger.update(Seconds{1901}, judged(Verdict::leaking, true)), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{9000}, judged(Verdict::stable, true)), Reason::none);
 }
 
 TEST(CensusTrigger, ALeakOfARoleOrOfAGpuCountsAndOneOfPinnedMemoryDoesNot) {
     CensusTrigger trigger(Seconds{900});
     TargetSnapshot target = judged(Verdict::stable, true);
-    EXPECT_EQ(trigger.look_at(Seconds{1}, target), Reason::warmup_ended);
+    EXPECT_EQ(trigger.update(Seconds{1}, target), Reason::warmup_ended);
     target.verdicts.push_back({.scope = VerdictScope::pinned, .judgement = {.verdict = Verdict::leaking}});
-    EXPECT_EQ(trigger.look_at(Seconds{2}, target), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{2}, target), Reason::none);
     target.verdicts.push_back({.scope = VerdictScope::gpu, .gpu = "GPU-0", .judgement = {.verdict = Verdict::leaking}});
-    EXPECT_EQ(trigger.look_at(Seconds{2}, target), Reason::leak_found) << "tensors on a GPU have holders";
+    EXPECT_EQ(trigger.update(Seconds{2}, target), Reason::leak_found) << "tensors on a GPU have holders";
     target.verdicts.push_back(
         {.scope = VerdictScope::role, .role = RoleKey{Role::trainer}, .judgement = {.verdict = Verdict::leaking}});
-    EXPECT_EQ(trigger.look_at(Seconds{3}, target), Reason::leak_found);
+    EXPECT_EQ(trigger.update(Seconds{3}, target), Reason::leak_found);
 }
 
 TEST(CensusTrigger, APrecursorWantsACensusWhenItBecomesActive) {
     CensusTrigger trigger(Seconds{900});
     TargetSnapshot target = judged(Verdict::warming_up, false);
     target.precursors.push_back({.kind = PrecursorKind::near_limit});
-    EXPECT_EQ(trigger.look_at(Seconds{1}, target), Reason::urgent);
-    EXPECT_EQ(trigger.look_at(Seconds{2}, target), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{1}, target), Reason::urgent);
+    EXPECT_EQ(trigger.update(Seconds{2}, target), Reason::none);
     target.precursors.push_back({.kind = PrecursorKind::eta});
-    EXPECT_EQ(trigger.look_at(Seconds{3}, target), Reason::urgent);
+    EXPECT_EQ(trigger.update(Seconds{3}, target), Reason::urgent);
     target.precursors.clear();
-    EXPECT_EQ(trigger.look_at(Seconds{4}, target), Reason::none);
+    EXPECT_EQ(trigger.update(Seconds{4}, target), Reason::none);
     target.precursors.push_back({.kind = PrecursorKind::eta});
-    EXPECT_EQ(trigger.look_at(Seconds{5}, target), Reason::urgent);
+    EXPECT_EQ(trigger.update(Seconds{5}, target), Reason::urgent);
 }
 
 TEST(CensusSchedule, AProcessIsReadAtMostOnceInFiveMinutesAndTheWishWaits) {
@@ -122,7 +122,7 @@ TEST(CensusSchedule, ACensusThatAUserAskedForCountsToo) {
     EXPECT_EQ(next(schedule, 2), std::nullopt) << "one was just read, and the budget is used up";
 }
 
-// In every hour, whatever is wanted.
+// The limit holds in every hour, for any requests.
 TEST(CensusSchedule, NeverTakesMoreThanAThousandthOfACore) {
     CensusSchedule schedule;
     std::vector<std::pair<double, double>> taken;
@@ -145,7 +145,7 @@ TEST(CensusSchedule, NeverTakesMoreThanAThousandthOfACore) {
     EXPECT_GT(sum, 0.8 * 24 * 3.6) << "and uses what it may";
 }
 
-// In every hour, whatever is wanted.
+// The limit holds in every hour, for any requests.
 TEST(CensusSchedule, CensusesWithObjectsNeverTakeMoreThanAHundredthOfACore) {
     CensusSchedule schedule;
     std::vector<std::pair<double, double>> taken;

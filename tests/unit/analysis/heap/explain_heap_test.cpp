@@ -84,7 +84,7 @@ TEST(ExplainHeap, MappingsOfNoAllocatorAndSwapAreNamed) {
     made.swap = Bytes{30 * kMiB};
     EXPECT_EQ(explain_heap(made),
               "400 of 500 MiB are large mappings that belong to no known allocator. 30 MiB more are "
-              "swapped out and in no part here.");
+              "swapped out and not included here.");
 }
 
 TEST(ExplainHeap, AnEmptyCensusHasASentence) {

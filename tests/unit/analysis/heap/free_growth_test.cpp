@@ -28,10 +28,10 @@ ProcessHeap heap_of(pid_t pid, double time, std::uint64_t malloc_free, std::uint
     return {.role = {Role::trainer}, .census = census};
 }
 
-// The clock of the censuses is that of the rise.
+// Times of censuses and times of the rise are on one clock.
 FreeGrowth after(const std::vector<std::vector<ProcessHeap>>& ticks) {
     FreeGrowth growth;
-    for (const auto& heap : ticks) growth.look_at(Seconds{}, heap);
+    for (const auto& heap : ticks) growth.update(Seconds{}, heap);
     return growth;
 }
 
@@ -58,7 +58,7 @@ TEST(FreeGrowth, FreeMemoryThatWasThereBeforeIsNotTheCause) {
     EXPECT_FALSE(growth.cause_of(rise(600, 1800, 2500, 900)));
 }
 
-// Without an earlier census only memory beyond all that there was at the beginning is certain.
+// Without an earlier census, free memory counts only as far as it exceeds all memory at the beginning of the rise.
 TEST(FreeGrowth, OneCensusProvesOnlyWhatCannotHaveBeenThereBefore) {
     const auto growth = after({{heap_of(1, 1800, 2000, 500)}});
     EXPECT_FALSE(growth.cause_of(rise(600, 1800, 1500, 1200))) << "500 of 1200 MiB are certain";
@@ -115,7 +115,7 @@ TEST(FreeGrowth, AProcessThatIsGoneExplainsNothing) {
 TEST(FreeGrowth, KeepsTheFirstCensusOfMany) {
     FreeGrowth growth;
     for (int i = 0; i < 1000; ++i)
-        growth.look_at(Seconds{}, {heap_of(1, 100.0 * (i + 1), 50 + static_cast<std::uint64_t>(i), 450)});
+        growth.update(Seconds{}, {heap_of(1, 100.0 * (i + 1), 50 + static_cast<std::uint64_t>(i), 450)});
     const auto cause = growth.cause_of(rise(50, 100'000, 500, 1000));
     ASSERT_TRUE(cause);
     EXPECT_EQ(cause->bytes, mib(999));

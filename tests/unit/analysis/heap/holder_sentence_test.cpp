@@ -70,6 +70,16 @@ TEST(HolderSentence, DoesNotBlameOthersWhileTheChangeOfALargeContainerIsNotKnown
     EXPECT_FALSE(names_holder(*held_objects(now, &before)));
 }
 
+TEST(HolderSentence, DoesNotBlameOthersWhileALargeContainerHasMoreItemsAndSeemsToHoldLess) {
+    const HeapCensus before = test::with_objects(1000, Bytes{500 * kMiB}, test::outputs_of(400, kMiB));
+    HeapCensus now = test::with_objects(1600, Bytes{900 * kMiB}, test::outputs_of(700, kMiB / 2));
+    now.part(HeapPart::malloc_live) = Bytes{900 * kMiB};
+    EXPECT_EQ(holder_sentence(*held_objects(now, &before)),
+              "`__main__.trainer.val_outputs` (list) has 300 tuples more, and how much of the growth they hold is not "
+              "known: the process changed while it was read, or other containers hold some of them, too.");
+    EXPECT_FALSE(names_holder(*held_objects(now, &before)));
+}
+
 TEST(HolderSentence, DoesNotBlameOthersIfManySmallContainersGrewAndTheChangeOfALargeOneIsNotKnown) {
     const auto small = [](std::uint64_t bytes) {
         ObjectCensus objects;

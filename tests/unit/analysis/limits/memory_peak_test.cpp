@@ -20,7 +20,7 @@ Bytes room_after(std::initializer_list<MemoryState> ticks) {
     TargetSnapshot target;
     for (const MemoryState& tick : ticks) {
         target.memory = tick;
-        watch.look_at(tick);
+        watch.update(tick);
         target.memory.peak_in_run = watch.reached();
     }
     return room_for(target, mib(500));

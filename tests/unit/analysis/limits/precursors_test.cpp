@@ -150,7 +150,7 @@ TEST(Precursors, ReasonsAboutALimitSayWhatIsFreeAndThenCallNothingALeak) {
     w.look_for(31);
     EXPECT_EQ(w.reason(PrecursorKind::eta),
               "it grows, and at this rate its own limit of 100 GiB is full in 8 min: save a checkpoint now; " + free);
-    EXPECT_THAT(w.reason(PrecursorKind::near_limit), testing::EndsWith("is killed; " + free));
+    EXPECT_THAT(w.reason(PrecursorKind::near_limit), testing::EndsWith("the kernel kills a process; " + free));
     EXPECT_THAT(w.reason(PrecursorKind::pressure), testing::Not(HasSubstr("free")));
 
     w.inputs.forecasts[0].limit = EffectiveLimit{"host", gib(64), gib(1)};
@@ -219,8 +219,9 @@ TEST(Precursors, NearLimitStandsAfterThirtySecondsOfNinetyPercent) {
     w.look();
     ASSERT_TRUE(w.found(PrecursorKind::near_limit));
     EXPECT_EQ(w.found(PrecursorKind::near_limit)->since, w.now.count());
-    EXPECT_EQ(w.reason(PrecursorKind::near_limit),
-              "90 GiB of its own limit of 100 GiB cannot be reclaimed (90 %): with 10 GiB more a process is killed");
+    EXPECT_EQ(
+        w.reason(PrecursorKind::near_limit),
+        "90 GiB of its own limit of 100 GiB cannot be reclaimed (90 %): after 10 GiB more the kernel kills a process");
 }
 
 TEST(Precursors, NearLimitStartsAgainAfterABreak) {
@@ -242,8 +243,8 @@ TEST(Precursors, NearLimitCountsSiblingsBelowTheLimitOfAnAncestor) {
     w.look_for(31);
     EXPECT_EQ(
         w.reason(PrecursorKind::near_limit),
-        "95 GiB of the limit of jobs\\n/user (100 GiB) cannot be reclaimed (95 %): with 5.0 GiB more a process is "
-        "killed");
+        "95 GiB of the limit of jobs\\n/user (100 GiB) cannot be reclaimed (95 %): after 5.0 GiB more the kernel kills "
+        "a process");
 }
 
 TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {

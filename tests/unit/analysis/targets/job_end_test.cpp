@@ -29,58 +29,58 @@ void remove(TargetSnapshot& target, pid_t pid) {
 
 TEST(JobEnd, AJobThatGoesOnHasNoEnd) {
     JobEnd end;
-    EXPECT_FALSE(end.look_at(job(), gib(12), 12));
-    EXPECT_FALSE(end.look_at(job(), gib(12), 12));
+    EXPECT_FALSE(end.update(job(), gib(12), 12));
+    EXPECT_FALSE(end.update(job(), gib(12), 12));
 }
 
 TEST(JobEnd, WhenNobodyIsLeftItHasEndedOnce) {
     JobEnd end;
-    end.look_at(job(), gib(12), std::nullopt);
-    EXPECT_TRUE(end.look_at({}, gib(1), std::nullopt));
-    EXPECT_FALSE(end.look_at({}, gib(1), std::nullopt));
-    EXPECT_FALSE(end.look_at(job(), gib(12), std::nullopt)) << "the first tick is not an end";
+    end.update(job(), gib(12), std::nullopt);
+    EXPECT_TRUE(end.update({}, gib(1), std::nullopt));
+    EXPECT_FALSE(end.update({}, gib(1), std::nullopt));
+    EXPECT_FALSE(end.update(job(), gib(12), std::nullopt)) << "the first tick is not an end";
 }
 
 TEST(JobEnd, TheProcessThatHeldMostIsGone) {
     JobEnd end;
-    end.look_at(job(), gib(12), std::nullopt);
+    end.update(job(), gib(12), std::nullopt);
     TargetSnapshot after = job();
     remove(after, 12);
-    EXPECT_TRUE(end.look_at(after, gib(12), std::nullopt)) << "its memory may take a while to be freed";
+    EXPECT_TRUE(end.update(after, gib(12), std::nullopt)) << "its memory may take a while to be freed";
 }
 
 TEST(JobEnd, ANewProcessWithAnOldPidIsNotTheOld) {
     JobEnd end;
-    end.look_at(job(), gib(12), std::nullopt);
+    end.update(job(), gib(12), std::nullopt);
     TargetSnapshot after = job();
     after.processes[1].task.id.start_ns = 999;
-    EXPECT_TRUE(end.look_at(after, gib(12), std::nullopt));
+    EXPECT_TRUE(end.update(after, gib(12), std::nullopt));
 }
 
 TEST(JobEnd, WorkersThatAreForkedAnewAreNoEndUnlessTheyWereKilled) {
     JobEnd end;
-    end.look_at(job(), gib(12), 20);
+    end.update(job(), gib(12), 20);
     TargetSnapshot after = job();
     remove(after, 20);
     remove(after, 21);
-    EXPECT_FALSE(end.look_at(after, gib(11), 20));
+    EXPECT_FALSE(end.update(after, gib(11), 20));
 
     JobEnd killed;
-    killed.look_at(job(), gib(12), std::nullopt);
+    killed.update(job(), gib(12), std::nullopt);
     after.deaths = {Death{.id = {20, 20}}, Death{.id = {21, 21}}};
-    EXPECT_TRUE(killed.look_at(after, gib(11), std::nullopt));
+    EXPECT_TRUE(killed.update(after, gib(11), std::nullopt));
 }
 
 TEST(JobEnd, ASmallProcessThatGoesIsNoEndUnlessItMadeTheJobGrow) {
     TargetSnapshot after = job();
     remove(after, 10);
     JobEnd end;
-    end.look_at(job(), gib(12), std::nullopt);
-    EXPECT_FALSE(end.look_at(after, gib(12), 12));
+    end.update(job(), gib(12), std::nullopt);
+    EXPECT_FALSE(end.update(after, gib(12), 12));
 
     JobEnd grown;
-    grown.look_at(job(), gib(12), std::nullopt);
-    EXPECT_TRUE(grown.look_at(after, gib(12), 10));
+    grown.update(job(), gib(12), std::nullopt);
+    EXPECT_TRUE(grown.update(after, gib(12), 10));
 }
 
 }  // namespace job_end_test

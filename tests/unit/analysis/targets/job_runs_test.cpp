@@ -40,7 +40,7 @@ struct Runs {
         for (const auto& [pid, process] : table.living()) all.push_back(&process);
         for (const TrackedProcess& process : table.ended()) all.push_back(&process);
         std::ranges::sort(all, {}, [](const TrackedProcess* process) { return process->task.id.start_ns; });
-        runs.look_at(all);
+        runs.update(all);
     }
     void tick() {
         look();
@@ -80,7 +80,7 @@ TEST(JobRuns, AJobThatIsRestartedWithinATickIsAnotherRun) {
     job.look();
     EXPECT_GT(job.of(second), job.of(first));
     const RunId run = job.current();
-    job.runs.job_ended();  // says the same
+    job.runs.job_ended();  // reports the end of the same run
     EXPECT_EQ(job.current(), run);
 }
 

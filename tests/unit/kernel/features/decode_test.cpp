@@ -21,7 +21,7 @@ ms_death death_record() {
     return e;
 }
 
-Result<LastWords> decoded(const ms_death& e) { return decode_death(std::as_bytes(std::span(&e, 1)), kPage); }
+Result<DeathEvidence> decoded(const ms_death& e) { return decode_death(std::as_bytes(std::span(&e, 1)), kPage); }
 
 TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
     const auto words = decoded(death_record());

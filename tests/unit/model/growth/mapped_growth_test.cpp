@@ -36,7 +36,7 @@ MappedGrowth born() {
 
 TEST(MappedGrowth, OfAProcessThatWasThereBeforeBeginsWithWhatItHas) {
     MappedGrowth growth;
-    growth.meet(kProcess, 0);
+    growth.track(kProcess, 0);
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kProcess));
     growth.apply(mapped(units(0, 2), kA));  // between the two reads: its event came through the ring buffer
     const FoundRange found[] = {{units(0, 8), RangeKind::anonymous, kWritable}};
@@ -89,9 +89,9 @@ TEST(MappedGrowth, AfterALossIsReadAnewAndTheProcessIsMarked) {
     EXPECT_EQ(growth.find(kProcess)->reconciled, 1U);
     EXPECT_EQ(units_at(growth.find(kProcess)->ranges, kA), 4U + 2U);
     EXPECT_EQ(growth.find(kProcess)->ranges.totals().unknown.n, 2 * kUnit);
-    growth.meet(kProcess, 5);
+    growth.track(kProcess, 5);
     EXPECT_THAT(growth.to_be_read(), IsEmpty());
-    growth.meet(kProcess, 6);  // lost events, and no later event
+    growth.track(kProcess, 6);  // lost events, and no later event
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kProcess));
 }
 

@@ -39,7 +39,7 @@ TEST(GrowthFolded, TheInterpreterItselfIsLeftOut) {
 
 TEST(GrowthFolded, NegativeSumsAreInTheNote) {
     EXPECT_EQ(growth_folded(test::grown()).note,
-              "2 of the sums are negative, and the format has no line for them: -11534336 bytes");
+              "2 of the sums are negative, and this format cannot show them: -11534336 bytes");
     EXPECT_THAT(growth_folded(test::many_sites(3)).note, IsEmpty());
 }
 

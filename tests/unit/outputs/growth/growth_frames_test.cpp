@@ -17,7 +17,7 @@ TEST(GrowthFrames, NameTheLineThatTheVerdictNames) {
         GrowthSite site;
         site.python = {{"copy", callee, 7}, {"step", "/home/me/train.py", 4}};
         const SiteParts parts = parts_of(site);
-        EXPECT_EQ(parts.own, telling_frame(site.python)) << callee;
+        EXPECT_EQ(parts.own, own_frame(site.python)) << callee;
         EXPECT_EQ(parts.inside.size() + 1 + parts.callers.size(), site.python.size()) << callee;
     }
 }

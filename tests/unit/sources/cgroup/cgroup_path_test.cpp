@@ -74,30 +74,30 @@ TEST(CgroupName, IsAGlobWithWildcards) {
 TEST(NearNames, FindTyposAndParts) {
     const std::vector<std::string> existing{"train",      "system.slice", "system.slice/nginx.service",
                                             "user.slice", "rain/x",       "zzz"};
-    EXPECT_THAT(near_names("trian", existing), ElementsAre("train"));
-    EXPECT_THAT(near_names("nginx", existing), ElementsAre("system.slice/nginx.service"));
-    EXPECT_THAT(near_names("wrong/nginx.service", existing), ElementsAre("system.slice/nginx.service"));
-    EXPECT_TRUE(near_names("qqqqq", existing).empty());
-    EXPECT_TRUE(near_names("train", {}).empty());
+    EXPECT_THAT(similar_names("trian", existing), ElementsAre("train"));
+    EXPECT_THAT(similar_names("nginx", existing), ElementsAre("system.slice/nginx.service"));
+    EXPECT_THAT(similar_names("wrong/nginx.service", existing), ElementsAre("system.slice/nginx.service"));
+    EXPECT_TRUE(similar_names("qqqqq", existing).empty());
+    EXPECT_TRUE(similar_names("train", {}).empty());
 }
 
 TEST(NearNames, ComeBestFirstAndBounded) {
     const std::vector<std::string> existing{"train-long-name", "train2", "train", "train3", "train4"};
-    EXPECT_THAT(near_names("train", existing), ElementsAre("train", "train2", "train3"));
-    EXPECT_THAT(near_names("train", existing, 1), ElementsAre("train"));
+    EXPECT_THAT(similar_names("train", existing), ElementsAre("train", "train2", "train3"));
+    EXPECT_THAT(similar_names("train", existing, 1), ElementsAre("train"));
 }
 
 TEST(NearNames, CountEditsRight) {
-    EXPECT_THAT(near_names("kitten...", {"sitting..."}), ElementsAre("sitting...")) << "3 edits of 9 bytes";
-    EXPECT_TRUE(near_names("kitten..x", {"sitting..."}).empty()) << "4 edits";
-    EXPECT_THAT(near_names("abc", {"bc"}), ElementsAre("bc"));
-    EXPECT_TRUE(near_names("ab", {"cd"}).empty());
+    EXPECT_THAT(similar_names("kitten...", {"sitting..."}), ElementsAre("sitting...")) << "3 edits of 9 bytes";
+    EXPECT_TRUE(similar_names("kitten..x", {"sitting..."}).empty()) << "4 edits";
+    EXPECT_THAT(similar_names("abc", {"bc"}), ElementsAre("bc"));
+    EXPECT_TRUE(similar_names("ab", {"cd"}).empty());
 }
 
 // Only cells near the diagonal are computed. All 4e10 cells would exceed the time limit of the test.
 TEST(NearNames, TakeTimeInProportionToTheLengthOfTheNames) {
     constexpr std::size_t kLength = 200'000;
-    EXPECT_TRUE(near_names(std::string(kLength, 'a'), {std::string(kLength - 5, 'a') + "bbbbb"}).empty());
+    EXPECT_TRUE(similar_names(std::string(kLength, 'a'), {std::string(kLength - 5, 'a') + "bbbbb"}).empty());
 }
 
 }  // namespace cgroup_path_test

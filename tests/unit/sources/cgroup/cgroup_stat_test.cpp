@@ -122,7 +122,7 @@ MemoryStat usual_stat() {
 }
 
 TEST(TakeApart, MakesKindsThatSumToUsage) {
-    const auto parts = take_apart(mib(190), usual_stat());
+    const auto parts = split_usage(mib(190), usual_stat());
     ASSERT_TRUE(parts);
     const MemoryByKind& kinds = parts->by_kind;
     EXPECT_EQ(kinds.anon, mib(100));
@@ -134,14 +134,14 @@ TEST(TakeApart, MakesKindsThatSumToUsage) {
     EXPECT_EQ(parts->unreclaimable, mib(128)) << "100 + 20 + 12 - 4";
 }
 
-TEST(TakeApart, NeverLetsOtherFallBelowZero) { EXPECT_EQ(take_apart(mib(10), usual_stat())->by_kind.other, Bytes{0}); }
+TEST(TakeApart, NeverLetsOtherFallBelowZero) { EXPECT_EQ(split_usage(mib(10), usual_stat())->by_kind.other, Bytes{0}); }
 
 TEST(TakeApart, LeavesPagesGivenBackWithMadvFreeOut) {
     MemoryStat stat = usual_stat();
     stat.active_anon = mib(40);  // 40 + 30 + 10 is less than anon + shmem
-    EXPECT_EQ(take_apart(mib(190), stat)->unreclaimable, mib(88));
+    EXPECT_EQ(split_usage(mib(190), stat)->unreclaimable, mib(88));
     stat.unevictable = std::nullopt;
-    EXPECT_EQ(take_apart(mib(190), stat)->unreclaimable, mib(128)) << "a missing list proves nothing";
+    EXPECT_EQ(split_usage(mib(190), stat)->unreclaimable, mib(128)) << "a missing list proves nothing";
 }
 
 TEST(TakeApart, AddsKernelMemoryUpWhereThereIsNoSum) {
@@ -152,15 +152,15 @@ TEST(TakeApart, AddsKernelMemoryUpWhereThereIsNoSum) {
     stat.pagetables = mib(2);
     stat.percpu = mib(3);
     stat.sock = mib(4);
-    EXPECT_EQ(take_apart(mib(190), stat)->by_kind.kernel, mib(16));
+    EXPECT_EQ(split_usage(mib(190), stat)->by_kind.kernel, mib(16));
     stat.percpu = std::nullopt;
-    EXPECT_EQ(take_apart(mib(190), stat)->by_kind.kernel, mib(13));
+    EXPECT_EQ(split_usage(mib(190), stat)->by_kind.kernel, mib(13));
 }
 
 TEST(TakeApart, NeedsAnonAndFile) {
     MemoryStat stat = usual_stat();
     stat.anon = std::nullopt;
-    EXPECT_FALSE(take_apart(mib(190), stat));
+    EXPECT_FALSE(split_usage(mib(190), stat));
 }
 
 const HostMemory kNoSwap{

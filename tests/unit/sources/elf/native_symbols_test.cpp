@@ -224,7 +224,7 @@ TEST(NativeSymbols, AProcessThatIsNotThereHasNoModules) {
     EXPECT_EQ(frames(symbols, 1, {0x1000}), (std::vector<NativeFrame>{{.symbol = {}, .module = {}, .offset = 0x1000}}));
 }
 
-TEST(NativeSymbols, MapsAreReadAgainAfterAWhileOrForAnUnknownAddressButNotForEver) {
+TEST(NativeSymbols, MapsAreReadAgainAfterAWhileOrForANewerStackWithAnUnknownAddress) {
     const Landmarks program(kAny);
     NativeSymbols symbols{SysRoot{}};
     frames(symbols, program.pid(), {program.landmark}, Seconds(1));
@@ -232,11 +232,20 @@ TEST(NativeSymbols, MapsAreReadAgainAfterAWhileOrForAnUnknownAddressButNotForEve
     EXPECT_EQ(symbols.counts().maps_read, 1U);
     frames(symbols, program.pid(), {program.landmark}, Seconds(2));
     EXPECT_EQ(symbols.counts().maps_read, 2U);
-    for (int i = 0; i < 100; ++i) frames(symbols, program.pid(), {program.landmark, 77}, Seconds(2));
-    EXPECT_EQ(symbols.counts().maps_read, 2U + 8);
+    const std::vector<std::uint64_t> unknown{program.landmark, 77};
+    const auto locate = [&](double recorded, double now) {
+        return symbols.locate_when_read(program.pid(), unknown, Seconds(recorded), Seconds(now));
+    };
+    EXPECT_TRUE(locate(1.9, 2.01)) << "the maps are newer than the stack, so 77 is no address";
+    EXPECT_EQ(symbols.counts().maps_read, 2U);
     symbols.forget(program.pid());
-    frames(symbols, program.pid(), {program.landmark}, Seconds(2));
-    EXPECT_EQ(symbols.counts().maps_read, 2U + 8 + 1);
+    frames(symbols, program.pid(), {program.landmark}, Seconds(20));
+    const std::uint64_t before = symbols.counts().maps_read;
+    for (int i = 1; i <= 8; ++i) EXPECT_TRUE(locate(20 + i * 0.001, 20 + i * 0.001)) << "a newer stack " << i;
+    EXPECT_EQ(symbols.counts().maps_read, before + 8);
+    EXPECT_FALSE(locate(20.009, 20.009)) << "the process may have mapped a library since, but there were many reads";
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(locate(20.009 + i * 1e-4, 20.2));
+    EXPECT_EQ(symbols.counts().maps_read, before + 9) << "one read is enough for all stacks that are older";
 }
 
 TEST(NativeSymbols, AddressSpacesThatAreNotUsedMakeRoom) {

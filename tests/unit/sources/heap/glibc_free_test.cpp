@@ -10,7 +10,7 @@ namespace glibc_free_test {
 
 constexpr Seconds kLong{60};
 
-// What the code under test sees of a made-up process.
+// The data of a fake process that the code under test reads.
 struct Seen {
     explicit Seen(FakeGlibc& glibc) : process(glibc), pages(glibc.pages.present()), memory(glibc.pages, pages) {}
 
@@ -63,7 +63,7 @@ TEST_P(EachGlibc, ArenasAreFoundWithoutSymbols) {
     EXPECT_EQ(found->bins_offset, GetParam().bins_offset);
     EXPECT_EQ(found->heap_head, GetParam().heap_head);
     EXPECT_EQ(found->hides_links(), GetParam().hidden_links);
-    EXPECT_EQ(doubtful_arenas(*found), 0U);
+    EXPECT_EQ(count_inconsistent_arenas(*found), 0U);
     ASSERT_TRUE(found->parameters);
     EXPECT_EQ(found->parameters->mmapped, 1U << 20);
     EXPECT_EQ(found->parameters->mmaps, 1U);
@@ -309,7 +309,7 @@ TEST(GlibcFree, WithoutTimeTheAnswerSaysSo) {
     EXPECT_TRUE(find_glibc_free(*found, {}, seen.memory, {.deadline = ReadDeadline(Seconds{0})}).late);
 }
 
-// Arenas that lie
+// Arenas with false data
 
 TEST(GlibcArenas, ARingThatDoesNotComeBackIsRefused) {
     FakeGlibc glibc;
@@ -341,7 +341,7 @@ TEST(GlibcArenas, AnArenaThatClaimsTooMuchIsDoubtful) {
     Seen seen(glibc);
     const auto found = seen.find();
     ASSERT_TRUE(found);
-    EXPECT_EQ(doubtful_arenas(*found), 1U);
+    EXPECT_EQ(count_inconsistent_arenas(*found), 1U);
     EXPECT_LE(seen.free().present, glibc.heap_end(0) - FakeGlibc::kHeap);
 }
 

@@ -113,7 +113,7 @@ TEST(PageSample, TimeThatIsOverBeforeAWholePassIsAnError) {
     const Fork worker([] {});
     const auto sample = sample_pages(worker.directory(), only(memory), kPage, Seconds{-1});
     ASSERT_FALSE(sample);
-    EXPECT_NE(sample.error().message().find("too many pieces"), std::string::npos);
+    EXPECT_NE(sample.error().message().find("too many mappings"), std::string::npos);
 }
 
 TEST(PageSample, OfAProcessThatEndedThereIsNone) {

@@ -237,11 +237,11 @@ TEST(PythonElfs, AreKeptUpToALimit) {
     PythonElfCache cache;
     const std::uint64_t first = identity.inode;
     EXPECT_FALSE(cache.known(identity));
-    for (std::size_t i = 0; i < PythonElfCache::kLimit; ++i, ++identity.inode) EXPECT_TRUE(cache.look(file, identity));
+    for (std::size_t i = 0; i < PythonElfCache::kLimit; ++i, ++identity.inode) EXPECT_TRUE(cache.find(file, identity));
     identity.inode = first;
     EXPECT_TRUE(cache.known(identity)) << "and is now the most recently used entry";
     identity.inode = first + PythonElfCache::kLimit;
-    EXPECT_TRUE(cache.look(file, identity));
+    EXPECT_TRUE(cache.find(file, identity));
     identity.inode = first + 1;
     EXPECT_FALSE(cache.known(identity)) << "the least recently used entry was removed";
     identity.inode = first;

@@ -27,7 +27,7 @@ std::string text_of(const fs::path& path) {
     return text.str();
 }
 
-// Who waits for a grandchild is not ours to say: one that is dead and not yet waited for is gone, too.
+// A zombie counts as gone, too, because the test does not control which process waits for a grandchild.
 bool is_gone(pid_t pid) {
     const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat");
     return !stat || stat->find(") Z ") != std::string::npos;
@@ -126,6 +126,20 @@ TEST_F(Acting, DoesNotRunAgainAfterATickThatCouldNotReadTheTarget) {
     EXPECT_EQ(count(ActionEvent::precursor, ActionOutcome::ok), 2U);
 }
 
+TEST_F(Acting, RunsOnceForANewTargetWithTheNameOfOneThatHasEnded) {
+    options.on_precursor = shell("echo >> runs");
+    begin();
+    actions->take_precursors(with({kNear}), Seconds(1));
+    Snapshot both = with({kNear});  // the new target has the same precursor
+    both.targets.push_back(both.targets[0]);
+    both.targets[1].up = false;
+    both.targets[1].precursors.clear();
+    actions->take_precursors(both, Seconds(2));
+    actions->take_precursors(with({kNear}), Seconds(3));
+    await();
+    EXPECT_EQ(text_of(out("runs")), "\n\n");
+}
+
 TEST_F(Acting, RunsForADeathAndNotForPrecursorsIfNotAsked) {
     options.on_death = shell("echo $MEMSCOPE_CAUSE >> out");
     begin();
@@ -205,7 +219,7 @@ TEST_F(Acting, AStormIsBoundedAndWhatIsNotRunIsCounted) {
     EXPECT_EQ(ok + count(ActionEvent::death, ActionOutcome::dropped), 100);
     EXPECT_GE(ok, 4);
     EXPECT_LE(ok, 20);
-    EXPECT_THAT(actions->take_troubles(), Contains("--on-death: not run, there are too many events"));
+    EXPECT_THAT(actions->take_troubles(), Contains("--on-death: not run, because there are too many events"));
     actions->take_deaths({}, 5, Seconds(time));
     EXPECT_EQ(ok + count(ActionEvent::death, ActionOutcome::dropped), 105) << "those that nobody told of count, too";
 }

@@ -22,8 +22,8 @@ class Recorded : public testing::Test {
         processes_.apply(Forked{.time_ns = 6, .id = kWorker, .parent = 10, .target = kInner, .comm = "python"});
     }
 
-    static LastWords killed(ProcessId id, std::uint64_t at_ns, NamedProcess by, CgroupId its_target = kNoCgroup) {
-        LastWords words{.time_ns = at_ns, .id = id, .target = kInner, .comm = "python", .exit_code = SIGKILL};
+    static DeathEvidence killed(ProcessId id, std::uint64_t at_ns, NamedProcess by, CgroupId its_target = kNoCgroup) {
+        DeathEvidence words{.time_ns = at_ns, .id = id, .target = kInner, .comm = "python", .exit_code = SIGKILL};
         words.kill =
             SentSignal{.time_ns = at_ns, .number = SIGKILL, .sender = std::move(by), .sender_target = its_target};
         return words;
@@ -67,7 +67,7 @@ TEST_F(Recorded, ADeathIsThatOfEveryTargetAroundItWithItsTime) {
     EXPECT_EQ(settled(kInner).death_tally.of(DeathCause::sigkill), 1U);
 }
 
-// Up to 6.15 the last two threads of a process may both take themselves for the last.
+// Up to Linux 6.15, the last two threads of a process may both report that they are the last thread.
 TEST_F(Recorded, AProcessDiesOnce) {
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
@@ -159,7 +159,7 @@ TEST(EndedTargets, MakeRoomForOneThatIsBackAndForgetThoseNobodyDiedIn) {
     EXPECT_EQ(back.targets.size(), 1U);
 }
 
-// A death is told when it happens, so the cgroup is often removed after that.
+// A death is reported when it happens, and often the cgroup is removed after that.
 TEST(EndedTargets, LingerAlsoWhereTheDeathWasToldBefore) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot last{.info = {.name = "job"}};
@@ -204,7 +204,8 @@ TEST_F(Recorded, AFailedCudaAllocationIsExplainedByWhatTheDriverSaidThen) {
         gpu.holders = {{11, Bytes{139 * kGiB}}};
         return NvmlPoller::Sample{.devices = {gpu}, .began_ns = said_ns, .taken_ns = said_ns};
     };
-    LastWords words{.time_ns = 499 * kSecond, .id = kWorker, .target = kInner, .comm = "python", .exit_code = 1 << 8};
+    DeathEvidence words{
+        .time_ns = 499 * kSecond, .id = kWorker, .target = kInner, .comm = "python", .exit_code = 1 << 8};
     words.gpu_failure =
         GpuFailure{.time_ns = 498 * kSecond, .size = Bytes{2 * kGiB}, .device = uuid, .reserved = Bytes{8 * kGiB}};
     recorder_.take(words);

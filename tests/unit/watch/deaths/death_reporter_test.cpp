@@ -40,7 +40,7 @@ struct AReporter : testing::Test {
         reporter.take(snapshot, Seconds(time));
         reporter.remember(std::make_shared<const Snapshot>(snapshot));
         time += 1;
-        return reporter.tell(Seconds(time));
+        return reporter.finish_reports(Seconds(time));
     }
     static TargetSnapshot empty_with(std::vector<Death> deaths) {
         TargetSnapshot target = test::nearly_full();
@@ -89,13 +89,13 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
         snapshot.targets = {std::move(target)};
         curious.take(snapshot, Seconds(time));
         curious.remember(std::make_shared<const Snapshot>(snapshot));
-        curious.tell(Seconds(time));
+        curious.finish_reports(Seconds(time));
     };
     TargetSnapshot first = test::nearly_full();
     first.run = RunId{1};
     tell(first);
     Death worker = test::oom_kill_of_trainer();
-    worker.run = RunId{1};  // left over from the run before
+    worker.run = RunId{1};  // it is from the previous run
     Death trainer = test::oom_kill_of_trainer();
     trainer.run = RunId{2};
     TargetSnapshot last = empty_with({worker, trainer});
@@ -117,13 +117,13 @@ TEST_F(AReporter, AsksWhatGrewInAllProcesses) {
     curious.take(alive, Seconds(1));
     curious.remember(std::make_shared<const Snapshot>(alive));
     curious.take({.time = test::kDied + 1, .targets = {empty_with({test::oom_kill_of_trainer()})}}, Seconds(2));
-    (void)curious.tell(Seconds(time));
+    (void)curious.finish_reports(Seconds(time));
     EXPECT_THAT(asked, ElementsAre(1000U));
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_EQ(written()[0]["then"]["processes"].size(), 200U);
 }
 
-// Memscope may be killed meanwhile.
+// The report is written first, because memscope may be killed while it waits for the growth.
 TEST_F(AReporter, WritesBeforeItAsksWhatGrew) {
     std::size_t there = 0;
     DeathReporter careful{ReportStore::open(directory), [&](const TargetSnapshot&) {
@@ -136,7 +136,7 @@ TEST_F(AReporter, WritesBeforeItAsksWhatGrew) {
     careful.take(snapshot, Seconds(time));
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_TRUE(written()[0]["growth"].is_null());
-    careful.tell(Seconds(time));
+    careful.finish_reports(Seconds(time));
     EXPECT_EQ(there, 1);
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_FALSE(written()[0]["growth"].is_null());
@@ -158,44 +158,44 @@ struct WithoutSymbols : AReporter {
 
 TEST_F(WithoutSymbols, TellsADeathWhenTheyAreLoaded) {
     die({test::oom_kill_of_trainer()}, 100);
-    EXPECT_THAT(reporter.tell(Seconds(100)), IsEmpty());
+    EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
     EXPECT_TRUE(reporter.awaits_symbols());
     EXPECT_THAT(reporter.reported(), IsEmpty());
     EXPECT_THAT(reporter.take_reports(), IsEmpty());
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_TRUE(written()[0]["growth"].is_null());
     loaded = true;
-    EXPECT_THAT(reporter.tell(Seconds(100.1)), SizeIs(1));
+    EXPECT_THAT(reporter.finish_reports(Seconds(100.1)), SizeIs(1));
     EXPECT_FALSE(reporter.awaits_symbols());
     EXPECT_THAT(reporter.reported(), SizeIs(1));
     EXPECT_THAT(reporter.take_reports(), SizeIs(1));
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_FALSE(written()[0]["growth"].is_null());
-    EXPECT_THAT(reporter.tell(Seconds(100.2)), IsEmpty());
+    EXPECT_THAT(reporter.finish_reports(Seconds(100.2)), IsEmpty());
 }
 
 TEST_F(WithoutSymbols, TellsADeathAfterASecondOrAtTheEnd) {
     die({test::oom_kill_of_trainer()}, 100);
-    EXPECT_THAT(reporter.tell(Seconds(100)), IsEmpty());
-    EXPECT_THAT(reporter.tell(Seconds(100.9)), IsEmpty());
-    EXPECT_THAT(reporter.tell(Seconds(101)), SizeIs(1));
+    EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
+    EXPECT_THAT(reporter.finish_reports(Seconds(100.9)), IsEmpty());
+    EXPECT_THAT(reporter.finish_reports(Seconds(101)), SizeIs(1));
     Death later = test::oom_kill_of_trainer();
     later.time += 60;
     later.id.pid += 1;
     reporter.take({.time = later.time, .targets = {empty_with({later})}}, Seconds(160));
-    EXPECT_THAT(reporter.tell(Seconds(160)), IsEmpty());
-    EXPECT_THAT(reporter.tell(Seconds(160), DeathReporter::Symbols::as_loaded), SizeIs(1));
+    EXPECT_THAT(reporter.finish_reports(Seconds(160)), IsEmpty());
+    EXPECT_THAT(reporter.finish_reports(Seconds(160), DeathReporter::Symbols::as_loaded), SizeIs(1));
 }
 
 TEST_F(WithoutSymbols, DeathsThatFollowMeanwhileAreInTheSameReport) {
     die({test::oom_kill_of_trainer()}, 100);
-    EXPECT_THAT(reporter.tell(Seconds(100)), IsEmpty());
+    EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
     Death next = test::oom_kill_of_trainer();
     next.id.pid += 1;
     die({next}, 100.5);
-    EXPECT_THAT(reporter.tell(Seconds(100.5)), IsEmpty());
+    EXPECT_THAT(reporter.finish_reports(Seconds(100.5)), IsEmpty());
     loaded = true;
-    EXPECT_THAT(reporter.tell(Seconds(100.6)), SizeIs(1));
+    EXPECT_THAT(reporter.finish_reports(Seconds(100.6)), SizeIs(1));
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_EQ(written()[0]["deaths"].size(), 2);
 }
@@ -285,7 +285,7 @@ TEST_F(AReporter, WhoeverFollowsWithinAMomentIsAddedToTheReport) {
     EXPECT_EQ(written()[0]["deaths"][0]["pid"], 101);
     EXPECT_FALSE(written()[0]["growth"].is_null());
     worker.time += 5;
-    EXPECT_THAT(tick(empty_with({worker})), SizeIs(1));  // no more of the same
+    EXPECT_THAT(tick(empty_with({worker})), SizeIs(1));  // a new event, not another version of the first report
     EXPECT_THAT(written(), SizeIs(2));
 }
 
@@ -340,7 +340,7 @@ TEST_F(AReporter, AFailureIsCountedAndSaidOnce) {
 TEST(DeathReporter, WithoutADirectoryDeathsAreToldAllTheSame) {
     DeathReporter reporter(std::nullopt, {});
     reporter.take(Snapshot{.time = 1, .targets = {AReporter::empty_with({test::oom_kill_of_trainer()})}}, Seconds(1));
-    EXPECT_THAT(reporter.tell(Seconds(2)), SizeIs(1));
+    EXPECT_THAT(reporter.finish_reports(Seconds(2)), SizeIs(1));
     EXPECT_EQ(reporter.failed(), 0);
 }
 
@@ -359,7 +359,7 @@ TEST(RecentSnapshots, AreFewAndReachAMinuteBack) {
         if (interval > 60) continue;
         EXPECT_GT(last - recent.all().front()->time, 25) << interval;
         EXPECT_NEAR(recent.all()[recent.all().size() - 2]->time, last - interval, 1e-6);
-        for (double age = interval; age < 40; age += 1) {  // somebody was killed then, and is gone only now
+        for (double age = interval; age < 40; age += 1) {  // a process was killed then, and has ended only now
             const auto& all = recent.all();
             const auto nearest = std::find_if(all.rbegin(), all.rend(), [&](auto& s) { return s->time <= last - age; });
             ASSERT_NE(nearest, all.rend()) << interval << " " << age;
@@ -371,7 +371,7 @@ TEST(RecentSnapshots, AreFewAndReachAMinuteBack) {
 TEST(RecentSnapshots, OfThousandsOfTargetsAreFewerAndStillReachBack) {
     RecentSnapshots recent;
     double now = 1000;
-    for (int i = 0; i < 200; ++i, now += 1) {
+    for (int i = 0; i < 80; ++i, now += 1) {
         auto snapshot = std::make_shared<Snapshot>();
         snapshot->time = now;
         snapshot->targets.resize(3000);

@@ -216,6 +216,44 @@ TEST_F(AtThePeak, DoesNotCreepDown) {
     EXPECT_EQ(history.apply({.at_peak = true}, at(100, 995), now).peak, at(10).wall) << "1000 MiB was the maximum";
 }
 
+TEST(GrowthHistory, NamesThatArriveAfterThePeakAreThoseOfThePeak) {
+    const auto raw = [](std::uint64_t stack) {
+        return RawStack{.id = StackId{stack}, .space = SpaceId{9}, .process = {7, 1}};
+    };
+    CallSites sites;
+    SitePlanes planes = grown({{1, 5 * kMiB}}, {{"other", kMiB}, {"pending", 60 * kMiB}});
+    for (const std::uint64_t stack : {1, 2, 3}) {
+        sites.expect_names(raw(stack));
+        const auto bytes = static_cast<std::int64_t>(10 * stack) * kMiB;
+        planes.plane(PlaneKind::mapped).unnamed.push_back({{{7, 1}, StackId{stack}, bytes}, kTrainer});
+    }
+    GrowthHistory history;
+    ASSERT_TRUE(history.is_due(at(0)));
+    history.add(at(0), planes);
+    const auto peak = [&] {
+        history.name_peak(sites);
+        SitePlanes then;
+        EXPECT_EQ(history.apply({.at_peak = true}, at(1, 50), then).peak, 5e6);
+        EXPECT_EQ(sum(then.plane(PlaneKind::mapped)), 66 * kMiB);
+        return then.plane(PlaneKind::mapped);
+    };
+    EXPECT_EQ(reason(peak(), "pending"), 60 * kMiB) << "no name has arrived";
+
+    ASSERT_TRUE(sites.learn(raw(3), {.python = {{"load", "/job/train.py", 3}}}));
+    sites.lose_names(StackId{2});
+    const SitePlane named = peak();
+    ASSERT_EQ(named.sites.size(), 2U);
+    EXPECT_EQ(named.sites[0].bytes, 30 * kMiB);
+    EXPECT_EQ(named.sites[0].site->python[0].function, "load");
+    EXPECT_EQ(named.sites[0].role, kTrainer);
+    EXPECT_EQ(reason(named, "unknown_stack"), 20 * kMiB);
+    EXPECT_EQ(reason(named, "pending"), 10 * kMiB);
+
+    (void)sites.end(SpaceId{9});  // the process has ended
+    EXPECT_EQ(reason(peak(), "unknown_stack"), 30 * kMiB);
+    EXPECT_EQ(reason(peak(), "pending"), 0);
+}
+
 TEST(GrowthHistory, ANewRunOfTheJobHasNoHistory) {
     GrowthHistory history = followed(20);
     GrowthHistory::Moment next = at(1260, 10);

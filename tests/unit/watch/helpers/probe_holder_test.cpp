@@ -46,7 +46,7 @@ ProbeRequest request_for(const char* path) {
     return request;
 }
 
-// Until the holder is in another state than that; its messages wake up the one who waits.
+// Waits until the holder has another state than `before`. Its messages end the poll().
 State state_after(State before, ProbeHolders& holders, ProbeHolder& holder) {
     while (holder.state() == before) {
         pollfd wanted{holders.fd(), POLLIN, 0};
@@ -117,7 +117,7 @@ TEST(ProbeHolder, DoesNotAttachIfItCannotCheckAProcess) {
 
 TEST(ProbeHolder, AProcessThatHasEndedDoesNotKeepItFromAttaching) {
     const FakeTree tree{{"proc/1/cmdline", "init"}, {"proc/10/", ""}};
-    expect_refusal(tree.root(), "follow a test");  // the kernel refuses this request, so it was asked
+    expect_refusal(tree.root(), "follow a test");  // the kernel refuses this request, so the request reached the kernel
 }
 
 TEST(ProbeHolder, EndsWhenItIsLetGoThoughTheSpawnerLives) {
@@ -137,7 +137,7 @@ TEST(ProbeHolder, EndsWhenItIsLetGoThoughTheSpawnerLives) {
         }
         ++started;
         ASSERT_EQ(state_after(State::attaching, holders, *holder), State::attached);
-        holders.let_go(std::move(*holder));
+        holders.release(std::move(*holder));
     }
 }
 
@@ -153,7 +153,7 @@ TEST(ProbeHolder, ThatCannotEndKeepsOthersFromStartingWhenThereAreTooMany) {
         auto holder = holders.attach(request_for("/bin/true"), read_clock().boot_ns);
         ASSERT_TRUE(holder) << holder.error().message();
         ASSERT_EQ(state_after(State::attaching, holders, *holder), State::attached);
-        holders.let_go(std::move(*holder));
+        holders.release(std::move(*holder));
     }
     EXPECT_FALSE(holders.attach(request_for("/bin/true"), read_clock().boot_ns));
 }

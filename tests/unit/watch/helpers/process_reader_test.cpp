@@ -65,7 +65,7 @@ Packer work(Unpacker& bytes) {
     bytes.take(job);
     Packer packer;
     if (kind == Kind::block) {
-        if (!job.text.empty()) (void)!::open(job.text.c_str(), O_WRONLY | O_CLOEXEC);  // a FIFO: tells that it blocks
+        if (!job.text.empty()) (void)!::open(job.text.c_str(), O_WRONLY | O_CLOEXEC);  // a FIFO: reports that it blocks
         for (;;) ::pause();
     }
     if (kind == Kind::crash) ::raise(SIGKILL);
@@ -232,14 +232,14 @@ TEST_F(ProcessReaderTest, WithoutASpawnerRequestsFailAfterTheirDeadlineAndSayTha
     ProcessReader asked(helpers, quick());
     const auto answer = answer_of(asked, Echo{.pid = 8, .text = "nobody is there"});
     ASSERT_FALSE(answer);
-    EXPECT_TRUE(was_not_read(answer.error())) << answer.error().message();
+    EXPECT_TRUE(is_retryable(answer.error())) << answer.error().message();
     EXPECT_FALSE(asked.is_blocked(8));
 
     ProcessReader called(helpers, quick());
     for (int i = 0; i < 2; ++i) {
         const auto reply = called.call(Echo{.pid = 8, .text = "nobody is there"});
         ASSERT_FALSE(reply);
-        EXPECT_TRUE(was_not_read(reply.error())) << reply.error().message();
+        EXPECT_TRUE(is_retryable(reply.error())) << reply.error().message();
     }
 }
 
@@ -273,7 +273,7 @@ TEST_F(ProcessReaderTest, EndsWhileItsHelperIsBlocked) {
     {
         ProcessReader reader(helpers, {.root = tree.root(), .deadline = Seconds{3600}});
         EXPECT_FALSE(reader.ask(Block{.pid = 7}));
-    }  // comes back though nobody will ever answer
+    }  // the destructor returns although no answer will ever come
     ProcessReader next(helpers, {.root = tree.root(), .deadline = Seconds{60}});
     EXPECT_EQ(*answer_of(next, Echo{.pid = 8, .text = "still"}), "still");
 }

@@ -14,7 +14,7 @@ constexpr pid_t kLastThatBlocks = 3;
 constexpr pid_t kLastOfCgroup = 1100;  // more than the details that one tick reads
 constexpr pid_t kOther = 2000;
 
-// Answers for all processes but the first ones, which block it.
+// Answers for all processes except the first ones, which block the helper.
 Packer work(Unpacker& bytes) {
     ReadJob kind{};
     DetailsJob job;
@@ -51,12 +51,55 @@ TEST(DetailsReader, ProcessesThatBlockTheirReadersDoNotTakeThePlacesOfOthers) {
     EXPECT_TRUE(processes.living().at(kLastOfCgroup).details_wanted) << "it is read later";
 }
 
+TEST(DetailsReader, AProgramThatStartsBetweenTicksHasItsDetailsAtTheTick) {
+    constexpr pid_t kPid = 50;
+    const FakeTree tree{{"proc/", ""}};
+    ProcessTable processes(1);
+    processes.apply(Forked{.time_ns = 2, .id = {kPid, 2}, .parent = 1, .target = CgroupId{1}, .comm = "bash"});
+    processes.apply(Execed{.time_ns = 3, .id = {kPid, 2}, .comm = "python3"});
+    auto spawner = HelperSpawner::start({.prepare = {}, .serve = [](Fd socket) { serve_requests(socket, work); }});
+    ASSERT_TRUE(spawner);
+    ProcessReader reader(*spawner, {.root = tree.root(), .deadline = Seconds{60}});
+    DetailsReader details;
+    details.executed(reader, {kPid, 2}, processes);
+    EXPECT_TRUE(processes.living().at(kPid).details_wanted) << "nobody waits for the helper";
+    for (int i = 0; i < 500 && processes.living().at(kPid).details_wanted; ++i) {
+        pollfd answers{reader.fd(), POLLIN, 0};
+        (void)::poll(&answers, 1, 20);
+        reader.pump();
+        details.take_answers(reader, processes);
+    }
+    EXPECT_EQ(processes.living().at(kPid).argv, (std::vector<std::string>{"python3", "train.py"}));
+}
+
+TEST(DetailsReader, AnAnswerForTheProgramBeforeIsNotTaken) {
+    constexpr pid_t kPid = 50;
+    const FakeTree tree{{"proc/", ""}};
+    ProcessTable processes(1);
+    processes.apply(Forked{.time_ns = 2, .id = {kPid, 2}, .parent = 1, .target = CgroupId{1}, .comm = "bash"});
+    processes.apply(Execed{.time_ns = 3, .id = {kPid, 2}, .comm = "python3"});
+    auto spawner = HelperSpawner::start({.prepare = {}, .serve = [](Fd socket) { serve_requests(socket, work); }});
+    ASSERT_TRUE(spawner);
+    ProcessReader reader(*spawner, {.root = tree.root(), .deadline = Seconds{60}});
+    DetailsReader details;
+    details.executed(reader, {kPid, 2}, processes);
+    processes.apply(Execed{.time_ns = 4, .id = {kPid, 2}, .comm = "sleep"});
+    while (reader.answers() == 0) {
+        pollfd answers{reader.fd(), POLLIN, 0};
+        (void)::poll(&answers, 1, 20);
+        reader.pump();
+    }
+    details.take_answers(reader, processes);
+    EXPECT_TRUE(processes.living().at(kPid).details_wanted);
+    EXPECT_TRUE(processes.living().at(kPid).argv.empty());
+}
+
 // Fails until the third job, and answers from then on.
 Packer fail_twice(Unpacker&) {
     static int jobs = 0;
     Packer packer;
     if (++jobs <= 2)
-        packer.put(Result<ShmJob::Answer>(plain_error("find /dev/shm: a list of mounts is too long")));
+        packer.put(Result<ShmJob::Answer>(plain_error("cannot find /dev/shm: a list of mounts is too long")));
     else
         packer.put(Result<ShmJob::Answer>(ShmUsage{.used = {1}, .size = {4}}));
     return packer;
@@ -85,7 +128,7 @@ TEST(ShmUsageReader, SaysOnceWhyTheUsageIsNotKnown) {
         }
     };
     read([&] { return !troubles.empty(); });
-    EXPECT_EQ(troubles.front().where, "find /dev/shm: a list of mounts is too long");
+    EXPECT_EQ(troubles.front().where, "cannot find /dev/shm: a list of mounts is too long");
     read([&] { return shm.read(reader, {process}, now).has_value(); });
     EXPECT_EQ(troubles.size(), 1U) << "the second failure is the same";
 }

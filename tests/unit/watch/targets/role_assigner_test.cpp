@@ -79,23 +79,23 @@ TEST(RoleAssigner, GivesAFoldedProcessItsRankOnceAPlaceIsFree) {
     EXPECT_EQ(job.table.living().at(90'000).role.rank, std::nullopt);
     for (const ProcessId& id : crowd) job.end(id);
     job.tick(Seconds(2));
-    job.tick(Seconds(2) + RankPlaces::kKeep);  // nobody came or went
+    job.tick(Seconds(2) + RankPlaces::kKeep);  // no process started or ended
     EXPECT_EQ(job.table.living().at(90'000).role.rank, 7777);
     EXPECT_EQ(job.table.living().at(90'000).folded_rank, std::nullopt);
 }
 
-TEST(RoleAssigner, AHundredThousandRanksOverTimeKeepTheCountersBoundedAndComplete) {
+TEST(RoleAssigner, ThirtyThousandRanksOverTimeKeepTheCountersBoundedAndComplete) {
     Ranked job;
-    for (int tick = 0; tick < 1000; ++tick) {
+    for (int tick = 0; tick < 300; ++tick) {
         std::vector<ProcessId> ids;
         for (int i = 0; i < 100; ++i) ids.push_back(job.start(100 + i, tick * 100 + i));
         job.tick(Seconds(tick));
         for (const ProcessId& id : ids) job.end(id);
         for (const CgroupId target : {kOuter, kInner}) EXPECT_LE(job.counters(target).size(), RankPlaces::kMost + 1);
     }
-    job.tick(Seconds(1000));
-    EXPECT_EQ(job.starts(kInner), 100'000U);
-    EXPECT_EQ(job.starts(kOuter), 100'000U);
+    job.tick(Seconds(300));
+    EXPECT_EQ(job.starts(kInner), 30'000U);
+    EXPECT_EQ(job.starts(kOuter), 30'000U);
 }
 
 }  // namespace role_assigner_test

@@ -27,7 +27,7 @@ struct Runs {
         table.apply(Exited{.time_ns = ++now, .id = id, .target = target, .comm = "python3", .exit_code = 9});
     }
     void tick() {
-        recorder.look_at(table, targets);
+        recorder.update(table, targets);
         recorder.end_tick(targets);
         table.forget_ended();
     }

@@ -101,8 +101,8 @@ void ObjectGraph::note(Address object, const PythonType& type) {
     }
 }
 
-// Counts all objects in pools by type, and makes them nodes. If their copy fits into memory, it is made first, within
-// the shortest time.
+// Counts all objects in pools by type, and makes them nodes. If a copy of all pools fits into memory, it is made first
+// and without interruption, so that little of it is torn.
 void ObjectGraph::read_pools() {
     std::uint64_t bytes = 0;
     for (const HeapRange& arena : pools_.arenas()) bytes += arena.size();
@@ -129,7 +129,7 @@ void ObjectGraph::add_pooled(Address object, const PythonType& type, std::uint64
     if (type.kind == ObjectKind::leaf && fits_its_block && data_.references(object) == 1) {
         pooled_.add_leaf(object);
     } else if (is_full()) {
-        leave_order();
+        restart_from_roots();
     } else if (pooled_.add(object)) {
         describe(type);
         add_bytes(count() - 1, size);
@@ -137,8 +137,8 @@ void ObjectGraph::add_pooled(Address object, const PythonType& type, std::uint64
     }
 }
 
-// The graph does not fit into memory with all objects. It is made again, from the roots on.
-void ObjectGraph::leave_order() {
+// The graph does not fit into memory with all objects. It is built again, from the roots on.
+void ObjectGraph::restart_from_roots() {
     in_order_ = overflow_ = false;
     pooled_.clear();
     others_ = {};
@@ -285,12 +285,12 @@ void ObjectGraph::expand_node(NodeNumber node) {
     }
     const PythonType& its = type(node);
     const Address object = address(node);
-    // The copy may be newer than the one in which it was found.
+    // The copy may be newer than the copy in which the object was found.
     if (its.address != 0 && memory_.word(object + object_offsets::kType) != its.address) {
         ++gaps_.torn;
         return;
     }
-    // Without pools, tensors are only found on the way.
+    // Without pools, tensors are found only while nodes are expanded.
     if (its.kind == ObjectKind::tensor && !torch_.is_ready() && tensors_.size() >= next_calibration_) {
         next_calibration_ = 2 * tensors_.size();
         torch_.calibrate(tensors_);
@@ -334,8 +334,8 @@ void ObjectGraph::add_threads(Address interpreter) {
         for (; frames.size() < kMostFrames && frame >= ObjectData::kLowest && !memory_.late();
              frame = memory_.word(frame + stack.frame_previous))
             frames.push_back(frame);
-        // The outermost frame first: of two paths that are equally short the first one is taken, and the frames of
-        // `main` and `fit` are there in every census, but those of the functions that they call are not.
+        // The outermost frame first, because of two equally short paths the first one is taken. The frames of `main`
+        // and `fit` are there in every census, those of the functions that they call are not.
         for (const Address each : std::views::reverse(frames)) {
             const Address code = reader_.frame_code(each);
             if (!reader_.is_code(code)) continue;
@@ -436,7 +436,7 @@ bool ObjectGraph::is_held_from_outside(NodeNumber node) {
     return !is_native(type(node).kind) && found_[node] < kMostFound && data_.references(address(node)) > found_[node];
 }
 
-// Objects that nothing known refers to: C code holds a reference, or they wait for the collector.
+// Objects without a known path from a root: C code holds a reference, or they wait for the garbage collector.
 void ObjectGraph::add_unreached() {
     constexpr std::uint8_t kNative = 40, kGarbage = 50;
     for (std::size_t i = 0; i < pools_.arenas().size() && !in_order_ && !gaps_.late && !is_full(); ++i)
@@ -454,8 +454,8 @@ void ObjectGraph::add_unreached() {
         reach(root.node);
     };
     for (const ObjectRoot& root : uncertain_) add_unless_reached(root);  // temporary values of running frames
-    if (gaps_.late || memory_.late()) return;  // not all references were read: nothing is known about the rest
-    std::vector<NodeNumber> held;  // first all that are held from outside, because they may refer to one another
+    if (gaps_.late || memory_.late()) return;  // some references were not read, so nothing is known about the rest
+    std::vector<NodeNumber> held;              // collected before reach(), because they may refer to one another
     for (NodeNumber node = 1; node < count(); ++node)
         if (!reached_[node] && is_held_from_outside(node)) held.push_back(node);
     for (const NodeNumber node : held) roots_.push_back({ObjectRoot::native, kNative, node, 0});
@@ -476,13 +476,13 @@ void ObjectGraph::find_nodes(std::span<const HeapRange> statics) {
 void ObjectGraph::check_counts() {
     constexpr std::uint64_t kImmortal = std::uint64_t{1} << 30;
     constexpr NodeNumber kRun = 64, kMostAsked = 1U << 18U;
-    const NodeNumber step = count() / kMostAsked + 1;  // one run of nodes of so many
+    const NodeNumber step = count() / kMostAsked + 1;  // checks one of so many runs of kRun nodes
     for (NodeNumber node = 1; node < count(); ++node) {
         if (node / kRun % step != 0) continue;
         const ObjectKind kind = type(node).kind;
         if (is_native(kind) || kind == ObjectKind::running || kind == ObjectKind::type || kind == ObjectKind::leaf ||
             kind == ObjectKind::tensor)
-            continue;  // C++ knows tensors without counting, and strings are no nodes
+            continue;  // C++ points to tensors without counting; most numbers and strings are no nodes
         const std::uint64_t references = data_.references(address(node));
         if (references >= kImmortal || found_[node] == kMostFound) continue;
         ++asked_;
@@ -506,7 +506,7 @@ void ObjectGraph::build(std::span<const HeapRange> statics) {
         tensors_.resize(tensors);
         arrays_.resize(arrays);
         gaps_ = gaps;
-        leave_order();
+        restart_from_roots();
         find_nodes(statics);
     }
     check_counts();

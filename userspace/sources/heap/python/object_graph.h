@@ -55,7 +55,7 @@ class NodeIndex {
     unsigned shift_ = 0;
 };
 
-// Where paths begin.
+// A root: a path begins here.
 struct ObjectRoot {
     enum Kind : std::uint8_t { module, frame, temporary, interpreter, library, native, garbage } kind{};
     std::uint8_t cost = 0;
@@ -106,7 +106,7 @@ class ObjectGraph {
     const Gaps& gaps() const { return gaps_; }
     double references_explained() const;
     std::uint32_t references_found(NodeNumber node) const { return found_[node]; }  // at most 65535
-    // Memory that it takes, and that dominators and paths take beside it.
+    // Memory of the graph, and memory that dominators and paths need in addition.
     std::uint64_t memory() const;
     std::uint64_t later_memory() const;
 
@@ -134,7 +134,7 @@ class ObjectGraph {
     void begin();
     void read_pools();
     void add_pooled(Address object, const PythonType& type, std::uint64_t size);
-    void leave_order();
+    void restart_from_roots();
     void find_nodes(std::span<const HeapRange> statics);
     void describe(const PythonType& type);
     void add_bytes(NodeNumber node, std::uint64_t bytes);
@@ -188,9 +188,9 @@ class ObjectGraph {
     std::uint64_t asked_ = 0, explained_ = 0;
     Gaps gaps_{};
     std::size_t next_calibration_ = 1;  // number of known tensors for the next try
-    bool is_closed_ = false;            // no node is added any more
+    bool is_closed_ = false;            // no more nodes are added
     bool in_order_ = false;             // the objects in pools were added before all others
-    bool overflow_ = false;             // the graph did not fit in this order
+    bool overflow_ = false;             // the graph did not fit into memory in this order
     bool copied_whole_ = false;         // the copy of all pools was made at once
 };
 

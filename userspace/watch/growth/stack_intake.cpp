@@ -1,0 +1,142 @@
+#include "watch/growth/stack_intake.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostDeferred = 4096;  // records, of about 2 KiB each
+
+// Cuts a stack at the first address that is in no file of the program, because in code without frame pointers the
+// kernel follows arbitrary values instead.
+void cut_at_unmapped(std::vector<NativeLocation>& frames) {
+    const auto nowhere = [](const NativeLocation& frame) { return !frame.module; };
+    frames.erase(std::find_if(frames.begin(), frames.end(), nowhere), frames.end());
+}
+
+}  // namespace
+
+StackIntake::StackIntake(std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, ResidentRecorder& resident,
+                         GrowthLedger& ledger, bool python)
+    : stacks_(stacks),
+      resident_(resident),
+      ledger_(ledger),
+      symbols_(std::make_shared<HelperReads>(reads)),
+      python_(reads, stacks, python),
+      codes_([&stacks](pid_t pid) { return stacks.python_of(pid); },
+             [reads](pid_t pid, const ms_python& layout, std::uint64_t address, const PythonCode& part) {
+                 return reads->quick.ask(CodeJob{.pid = pid, .layout = layout, .address = address, .code = part});
+             }) {}
+
+template <class Record>
+void StackIntake::take_or_defer(pid_t pid, const Record& record) {
+    if (!deferred_.contains(pid) && name(record, Names::when_read)) return;
+    deferred_[pid].emplace_back(record);
+    expect_names(record);
+    if (++deferred_count_ > kMostDeferred) name_ended(deferred_.begin()->first);  // too many to wait any longer
+}
+
+template void StackIntake::take_or_defer(pid_t pid, const ms_code& record);
+template void StackIntake::take_or_defer(pid_t pid, const RawStack& record);
+
+void StackIntake::take_deferred() {
+    for (auto each = deferred_.begin(); each != deferred_.end();) {
+        std::deque<Deferred>& records = each->second;
+        while (!records.empty() && name(records.front(), Names::when_read)) {
+            records.pop_front();
+            --deferred_count_;
+        }
+        each = records.empty() ? deferred_.erase(each) : std::next(each);
+    }
+}
+
+void StackIntake::name_ended(pid_t pid) {
+    const auto found = deferred_.extract(pid);
+    if (!found) return;
+    deferred_count_ -= found.mapped().size();
+    for (const Deferred& each : found.mapped()) (void)name(each, Names::as_known);
+}
+
+void StackIntake::name_before_exec(pid_t pid) {
+    const auto found = deferred_.find(pid);
+    if (found == deferred_.end()) return;
+    const auto now = stacks_.read_space(pid);
+    if (!now) return name_ended(pid);
+    std::deque<Deferred>& records = found->second;
+    const auto last = std::find_if(records.rbegin(), records.rend(), [&](const Deferred& each) {
+        const auto* stack = std::get_if<RawStack>(&each);
+        return stack && stack->space != now->space;
+    });
+    for (auto older = records.rend() - last; older > 0; --older) {
+        (void)name(records.front(), Names::as_known);
+        records.pop_front();
+        --deferred_count_;
+    }
+    if (records.empty()) deferred_.erase(found);
+}
+
+bool StackIntake::name(const Deferred& record, Names names) {
+    return std::visit([this, names](const auto& each) { return name(each, names); }, record);
+}
+
+bool StackIntake::name(const ms_code& code, Names names) {
+    return codes_.add(code, names == Names::when_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
+}
+
+bool StackIntake::name(const RawStack& stack, Names names) {
+    auto native = located(stack, names);
+    if (!native) return false;
+    const bool is_unread = names == Names::as_known && !native->empty() && !native->front().module;
+    if (is_unread && stack.python.empty()) {
+        ++unread_stacks_;
+        const std::lock_guard lock(ledger_.mutex);
+        ledger_.sites.lose_names(stack.id);
+        return true;
+    }
+    CallSite site{.python = {}, .native = std::move(*native)};
+    site.python.reserve(stack.python.size());
+    for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
+    cut_at_unmapped(site.native);
+    const std::lock_guard lock(ledger_.mutex);
+    if (ledger_.sites.learn(stack, std::move(site))) return true;
+    // There was no room for the names. The BPF programs send a forgotten stack again when it is used again.
+    stacks_.forget_stack(stack.id);
+    resident_.forget_stacks({stack.id});
+    ledger_.sites.give_up(stack.id);
+    return true;
+}
+
+void StackIntake::expect_names(const RawStack& stack) {
+    const std::lock_guard lock(ledger_.mutex);
+    ledger_.sites.expect_names(stack);
+}
+
+// A stack can arrive after its process has executed another program. It must not be located with the maps of the new
+// program.
+std::optional<std::vector<NativeLocation>> StackIntake::located(const RawStack& stack, Names names) {
+    const pid_t pid = stack.process.pid;
+    const auto now = stacks_.read_space(pid);
+    if (names == Names::as_known || !now || now->space != stack.space)
+        return symbols_.locate_as_known(pid, stack.native);
+    if (replaced_.erase(pid) != 0) symbols_.forget(pid);
+    return symbols_.locate_when_read(pid, stack.native, stack.recorded, boot_time());
+}
+
+void StackIntake::read(const ProcessId& process) {
+    if (!stacks_.python_of(process.pid)) python_.check(process);
+    if (replaced_.erase(process.pid) != 0) symbols_.forget(process.pid);
+    const Seconds now = boot_time();
+    (void)symbols_.locate_when_read(process.pid, {}, now, now);
+}
+
+void StackIntake::forget(pid_t pid) {
+    python_.forget(pid);
+    symbols_.forget(pid);
+    replaced_.erase(pid);
+}
+
+}  // namespace memscope
