@@ -21,8 +21,13 @@ def hold_batch():
     cuda.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(5 << 20))
 def pin_buffer():
     cuda.cuMemHostAlloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(3 << 20), 0)
+def keep_until_go():
+    kept = []
+    while not os.path.exists(here + '/go'):
+        kept.append(b'x' * (1 << 20))
+        time.sleep(0.05)
 open(here + '/ready', 'w').close()
-while not os.path.exists(here + '/go'): time.sleep(0.01)
+keep_until_go()
 context = ctypes.c_void_p()
 cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
 cuda.cuCtxSetCurrent(context)
@@ -57,19 +62,24 @@ TEST(CudaStacks, NameThePythonLineForGpuAndPinnedMemory) {
         ASSERT_TRUE(fs::exists(here / name)) << name;
     };
     wait_until("ready");
-    watched.tick(job);
+    // A stack has Python frames only after a helper process has found the interpreter.
+    ASSERT_TRUE(watched.tick_until(job, [&](const TargetSnapshot& target) {
+        const Growth growth = watched.collector().growth()->report(target);
+        return watched.has_probe("gpu") && site_in(growth.resident, "keep_until_go");
+    }));
     std::ofstream(here / "go").close();
     wait_until("done");
-    const TargetSnapshot& target = watched.tick(job);
-    const Growth growth = watched.collector().growth()->report(target);
+    Growth growth;
+    ASSERT_TRUE(watched.tick_until(job, [&](const TargetSnapshot& target) {
+        growth = watched.collector().growth()->report(target);
+        return site_in(growth.gpu, "hold_batch") && site_in(growth.pinned, "pin_buffer");
+    }));
     const GrowthSite* held = site_in(growth.gpu, "hold_batch");
-    ASSERT_TRUE(held);
     EXPECT_EQ(held->bytes, static_cast<std::int64_t>(15 * kMiB));
     EXPECT_EQ(held->python.front().line, 5);
-    EXPECT_EQ(held->python.back().line, 13);
+    EXPECT_EQ(held->python.back().line, 18);
     EXPECT_EQ(held->pids, std::vector{child.pid()});
     const GrowthSite* pinned = site_in(growth.pinned, "pin_buffer");
-    ASSERT_TRUE(pinned);
     EXPECT_EQ(pinned->bytes, static_cast<std::int64_t>(3 * kMiB));
     EXPECT_EQ(pinned->python.front().line, 7);
     EXPECT_TRUE(growth.gpu.unattributed.empty());

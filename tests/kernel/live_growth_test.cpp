@@ -254,7 +254,11 @@ TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
     grow();
     ASSERT_TRUE(wait_until(true)) << "the hook is attached again";
     grow();
-    const Growth growth = watched.collector().growth()->report(watched.tick(job));
+    Growth growth;
+    EXPECT_TRUE(ticks_until(watched, job, [&](const TargetSnapshot& target) {
+        growth = watched.collector().growth()->report(target);
+        return is_named(growth);
+    }));
     expect_sampled(reason(growth.resident, "paused"), 128 * kMiB);
     expect_sampled(at(growth.resident, "grow_here"), 256 * kMiB);
 }
