@@ -80,7 +80,7 @@ export function dashboard(uid: string, title: string, description: string,
     version: 1, timezone: 'browser', refresh: it.refresh, time: { from: it.from, to: 'now' },
     links: [{ title: 'memscope', type: 'dashboards', tags: ['memscope'], icon: 'external link', tooltip: '', asDropdown: false, keepTime: true,
               includeVars: false, targetBlank: false },
-            documentationLink('memscope web on the node', 'The process, the line and the holder: how to open the page of the node that runs the job', 'web.html#over-ssh'),
+            documentationLink('memscope web on the node', 'How to open the page of memscope on the node that runs the job. It shows the processes, the lines of code and the Python containers that hold memory.', 'web.html#over-ssh'),
             documentationLink('Runbook', 'What to do when an alert fires', 'alerts.html')],
     annotations: { list: it.annotations }, templating: { list: [...it.variables, documentationVariable] }, panels: page(it.rows),
   };

@@ -8,7 +8,7 @@ import { watcher } from './job/watcher.js';
 const verdict = of('verdict', JOB, 'scope="target"');
 
 export const job = dashboard('memscope-job', 'memscope: a job',
-  'One job: is it a leak, when does it run out of memory, which roles hold the memory. Below: roles, kinds of memory, page faults, sharing, GPUs, deaths, and the cost of watching. For the process, the line and the holder: memscope web on the node (docs/web.md). Runbook of the alerts: docs/alerts.md.', {
+  'The first screen shows whether the job leaks, when it runs out of memory, and which roles hold the memory. The rows below show roles, kinds of memory, page faults, the heap, sharing, GPUs, deaths, and the cost of watching. `memscope web` on the node shows the processes, the lines of code and the Python containers that hold memory (docs/web.md). The runbook of the alerts is docs/alerts.md.', {
   from: 'now-1h', refresh: '10s',
   variables: [
     datasourceVariable,
@@ -19,9 +19,9 @@ export const job = dashboard('memscope-job', 'memscope: a job',
     labelVariable('gpu', 'GPU', `label_values(memscope_gpu_info{${WATCHER}}, gpu)`, true),
   ],
   annotations: [
-    annotation('Deaths', 'red', `increase(${of('deaths_total', JOB, 'sender!="tree"')}[1m]) > 0`, '{{cause}}, sent by {{sender}}'),
+    annotation('Deaths', 'red', `increase(${of('deaths_total', JOB, 'sender!="tree"')}[1m]) > 0`, '{{cause}}, sender: {{sender}}'),
     annotation('OOM kills', 'dark-red', `increase(${of('memory_events_total', JOB, 'event="oom_kill"')}[1m]) > 0`, 'OOM kill'),
-    annotation('Verdict', 'purple', `changes(${verdict}[1m]) > 0 and ${verdict} == 1`, '{{verdict}}'),
+    annotation('Changes of the verdict', 'purple', `changes(${verdict}[1m]) > 0 and ${verdict} == 1`, 'verdict: {{verdict}}'),
   ],
   rows: [glance, roles, kinds, faults, heap, sharing, gpu, deaths, watcher],
 });

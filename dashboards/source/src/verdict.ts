@@ -2,7 +2,7 @@
 import { words } from './panels.js';
 
 export const CODES = words([
-  ['0', 'too early', 'text'], ['1', 'warming up', 'blue'], ['2', 'stable', 'green'], ['3', 'spiky', 'yellow'], ['4', 'leaking', 'red'],
+  ['0', 'too early to tell', 'text'], ['1', 'warming up', 'blue'], ['2', 'stable', 'green'], ['3', 'spiky', 'yellow'], ['4', 'leaking', 'red'],
 ]);
 
 /** The same expression as target:memscope_verdict:code, grouped by the labels in `by`. */
