@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Fatal signals and the OOM mark of a process: collected in a map while it lives, sent in its death event
  * when it exits. Shared by all objects. */
-#ifndef MEMSCOPE_LAST_WORDS_BPF_H
-#define MEMSCOPE_LAST_WORDS_BPF_H
+#ifndef MEMSCOPE_DEATH_EVIDENCE_BPF_H
+#define MEMSCOPE_DEATH_EVIDENCE_BPF_H
 
 #include "gpu_failures.bpf.h"
 #include "host_failures.bpf.h"
@@ -13,7 +13,7 @@
 /* By pid. Preallocated, because entries are needed when memory is short. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MS_LAST_WORDS);
+	__uint(max_entries, MS_DEATH_EVIDENCE_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct ms_death_evidence);
 } death_evidence SEC(".maps");
@@ -39,7 +39,7 @@ static __always_inline void send_death(struct task_struct *leader, __u32 pid, __
 	struct ms_gpu_failure *gpu = bpf_map_lookup_elem(&gpu_failures, &pid);
 	struct ms_host_failure *host = bpf_map_lookup_elem(&host_failures, &pid);
 	__u64 now = bpf_ktime_get_boot_ns();
-	struct ms_death_evidence *words;
+	struct ms_death_evidence *evidence;
 	struct ms_death *e;
 
 	if (!SIGNAL_OF(code) && !(space && explains_exit(space->failure.time_ns, code, now)) &&
@@ -67,9 +67,9 @@ static __always_inline void send_death(struct task_struct *leader, __u32 pid, __
 		e->gpu_failure = *gpu;
 	if (host)
 		e->host_failure = *host;
-	words = bpf_map_lookup_elem(&death_evidence, &pid);
-	if (words && words->start_ns == e->h.start_ns)
-		__builtin_memcpy(&e->words, words, sizeof(e->words));
+	evidence = bpf_map_lookup_elem(&death_evidence, &pid);
+	if (evidence && evidence->start_ns == e->h.start_ns)
+		__builtin_memcpy(&e->evidence, evidence, sizeof(e->evidence));
 	bpf_ringbuf_submit(e, 0);
 }
 

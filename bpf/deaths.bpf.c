@@ -56,22 +56,22 @@ struct {
 
 static const struct ms_death_evidence nothing = {};
 
-static __always_inline struct ms_death_evidence *words_of(struct task_struct *leader)
+static __always_inline struct ms_death_evidence *evidence_of(struct task_struct *leader)
 {
 	__u64 start_ns = BPF_CORE_READ(leader, start_boottime);
 	__u32 pid = BPF_CORE_READ(leader, tgid);
-	struct ms_death_evidence *words = bpf_map_lookup_elem(&death_evidence, &pid);
+	struct ms_death_evidence *evidence = bpf_map_lookup_elem(&death_evidence, &pid);
 
-	if (words && words->start_ns == start_ns)
-		return words;
+	if (evidence && evidence->start_ns == start_ns)
+		return evidence;
 	if (bpf_map_update_elem(&death_evidence, &pid, &nothing, BPF_ANY)) {
 		count_loss(MS_LOSS_LAST_WORDS_FULL);
 		return NULL;
 	}
-	words = bpf_map_lookup_elem(&death_evidence, &pid);
-	if (words)
-		words->start_ns = start_ns;
-	return words;
+	evidence = bpf_map_lookup_elem(&death_evidence, &pid);
+	if (evidence)
+		evidence->start_ns = start_ns;
+	return evidence;
 }
 
 static __always_inline void describe(struct ms_sent_signal *sent, int number, unsigned long info,
@@ -111,7 +111,7 @@ static __always_inline void note_shortage(struct ms_oom_mark *mark, struct task_
 
 /* After its victim the OOM killer also kills the other processes that share the victim's address space. It
  * does not mark those. */
-static __always_inline void kill_with_victim(struct ms_death_evidence *words, __u32 pid)
+static __always_inline void kill_with_victim(struct ms_death_evidence *evidence, __u32 pid)
 {
 	__u32 thread = bpf_get_current_pid_tgid();
 	struct killing *before = bpf_map_lookup_elem(&killers, &thread);
@@ -119,34 +119,34 @@ static __always_inline void kill_with_victim(struct ms_death_evidence *words, __
 	__u32 key;
 
 	if (!before || !before->victim || before->victim == pid ||
-	    words->kill.time_ns - before->time_ns > 1000000000ull)
+	    evidence->kill.time_ns - before->time_ns > 1000000000ull)
 		return;
 	key = before->victim;
 	victim = bpf_map_lookup_elem(&death_evidence, &key);
-	if (!victim || victim == words)
+	if (!victim || victim == evidence)
 		return;
-	words->kill.flags |= MS_SENT_WITH_VICTIM;
-	__builtin_memcpy(&words->oom, &victim->oom, sizeof(words->oom));
-	words->oom.time_ns = 0;
+	evidence->kill.flags |= MS_SENT_WITH_VICTIM;
+	__builtin_memcpy(&evidence->oom, &victim->oom, sizeof(evidence->oom));
+	evidence->oom.time_ns = 0;
 }
 
-static __always_inline void on_kill(struct ms_death_evidence *words, struct task_struct *task,
+static __always_inline void on_kill(struct ms_death_evidence *evidence, struct task_struct *task,
                                     unsigned long info, const struct signal_info *details)
 {
 	__u32 thread = bpf_get_current_pid_tgid();
 	struct killing now = {.task = task, .thread = BPF_CORE_READ(task, pid)};
 
-	if (words->kill.number)
+	if (evidence->kill.number)
 		return;
-	describe(&words->kill, SIGKILL, info, details);
+	describe(&evidence->kill, SIGKILL, info, details);
 	if (info != INFO_OF_KERNEL)
 		return;
-	kill_with_victim(words, BPF_CORE_READ(task, tgid));
-	if (words->kill.flags & MS_SENT_WITH_VICTIM)
+	kill_with_victim(evidence, BPF_CORE_READ(task, tgid));
+	if (evidence->kill.flags & MS_SENT_WITH_VICTIM)
 		return;
-	if (!(words->kill.flags & MS_SENT_AT_EXIT) && !words->oom.time_ns)
-		note_shortage(&words->oom, task);
-	now.time_ns = words->kill.time_ns;
+	if (!(evidence->kill.flags & MS_SENT_AT_EXIT) && !evidence->oom.time_ns)
+		note_shortage(&evidence->oom, task);
+	now.time_ns = evidence->kill.time_ns;
 	bpf_map_update_elem(&killers, &thread, &now, BPF_ANY); /* LRU map: the oldest entry is evicted */
 }
 
@@ -163,7 +163,7 @@ static __always_inline int on_signal(int number, unsigned long info, struct task
                                      mapping_finder find_mapping)
 {
 	struct task_struct *leader;
-	struct ms_death_evidence *words;
+	struct ms_death_evidence *evidence;
 	struct signal_info details = {};
 
 	/* result 1 (TRACE_SIGNAL_IGNORED): the process ignores the signal, or it is already exiting. */
@@ -172,21 +172,21 @@ static __always_inline int on_signal(int number, unsigned long info, struct task
 	leader = BPF_CORE_READ(task, group_leader);
 	if (!target_of(leader))
 		return 0;
-	words = words_of(leader);
-	if (!words)
+	evidence = evidence_of(leader);
+	if (!evidence)
 		return 0;
 	if (info > INFO_OF_KERNEL)
 		bpf_probe_read_kernel(&details, sizeof(details), (void *)info);
 	if (number == SIGKILL) {
-		on_kill(words, task, info, &details);
+		on_kill(evidence, task, info, &details);
 		return 0;
 	}
-	if (details.code <= 0 && is_raised_again(&words->other, number, BPF_CORE_READ(task, tgid)))
+	if (details.code <= 0 && is_raised_again(&evidence->other, number, BPF_CORE_READ(task, tgid)))
 		return 0;
-	describe(&words->other, number, info, &details);
+	describe(&evidence->other, number, info, &details);
 	if (number == SIGBUS && details.code > 0) {
-		__builtin_memset(&words->bus, 0, sizeof(words->bus));
-		find_mapping(&words->bus, details.address);
+		__builtin_memset(&evidence->bus, 0, sizeof(evidence->bus));
+		find_mapping(&evidence->bus, details.address);
 	}
 	return 0;
 }
@@ -196,18 +196,18 @@ static __always_inline int on_victim(struct task_struct *victim)
 	struct task_struct *leader = BPF_CORE_READ(victim, group_leader);
 	__u32 pid = BPF_CORE_READ(victim, tgid), thread = bpf_get_current_pid_tgid();
 	struct killing *killing = bpf_map_lookup_elem(&killers, &thread);
-	struct ms_death_evidence *words;
+	struct ms_death_evidence *evidence;
 
 	if (killing && killing->thread == BPF_CORE_READ(victim, pid))
 		killing->victim = pid;
 	if (!target_of(leader))
 		return 0;
-	words = words_of(leader);
-	if (!words || words->oom.time_ns)
+	evidence = evidence_of(leader);
+	if (!evidence || evidence->oom.time_ns)
 		return 0;
-	if (words->oom.trigger != bpf_get_current_pid_tgid() >> 32)
-		note_shortage(&words->oom, victim);
-	words->oom.time_ns = bpf_ktime_get_boot_ns();
+	if (evidence->oom.trigger != bpf_get_current_pid_tgid() >> 32)
+		note_shortage(&evidence->oom, victim);
+	evidence->oom.time_ns = bpf_ktime_get_boot_ns();
 	return 0;
 }
 

@@ -156,7 +156,7 @@ static __always_inline int on_process_exit(struct task_struct *task, thread_summ
 	int code;
 
 	if (!target || is_own(leader, pid))
-		goto forget_words; /* the process may have been watched before */
+		goto forget_evidence; /* the process may have been watched before */
 	/* A process that is killed, or that calls exit_group(), has the exit code in its signal struct. If
 	 * its threads exit one by one, the leader has it. */
 	code = BPF_CORE_READ(leader, signal, group_exit_code);
@@ -182,7 +182,7 @@ forget:
 	forget_mappings(pid);
 	if (follow_descendants)
 		bpf_map_delete_elem(&members, &pid);
-forget_words:
+forget_evidence:
 	bpf_map_delete_elem(&death_evidence, &pid);
 	bpf_map_delete_elem(&gpu_failures, &pid);
 	bpf_map_delete_elem(&host_failures, &pid);

@@ -43,12 +43,12 @@ struct Costs {
     std::vector<double> waited{};
 };
 
-template <class Look>
-void round(Child& child, Costs& costs, Look look) {
+template <class Read>
+void round(Child& child, Costs& costs, Read read) {
     child.go();
     std::this_thread::sleep_for(kWindow / 3);
     const auto began = Clock::now();
-    look();
+    read();
     costs.took.push_back(ms(Clock::now() - began));
     costs.waited.push_back(std::stod(child.heard()));
 }

@@ -125,7 +125,7 @@ def missing(folder):
         w.child.terminate()
         w.child.wait(5)
         err = w.child.stderr.read().decode()
-        check('and has one line', err == 'memscope: --on-death: there is no program /no/such/program; watching goes on\n', err)
+        check('and has one line', err == 'memscope: --on-death: program /no/such/program was not found; memscope continues to watch\n', err)
 
 
 def helper(folder):

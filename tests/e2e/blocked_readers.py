@@ -92,6 +92,22 @@ def watch_one(how, program, folder, job, other, began_before):
         check(f'{how}, {when}: the blocking process is named', 'blocks its reader' in said, said)
 
 
+def watch_by_pid(how, program, folder, job):
+    """The name of a target of --pid comes from its command line, which is memory of the process."""
+    words = [program, how] + ([f'{folder}/mount'] if how == 'mmap_lock' else [])
+    with contextlib.ExitStack() as stack:
+        child = stack.enter_context(process(words, cgroup=job, stdout=subprocess.PIPE, text=True))
+        stack.callback(kill_all, job)
+        said = child.stdout.readline()
+        if said.startswith('cannot'):
+            return  # watch_one() has printed that this machine cannot do it
+        check(f'{how}, --pid: it blocks', said == 'blocks\n', said)
+        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--pid', str(child.pid)))
+        check(f'{how}, --pid: ticks go on', ticks_go_on(watcher))
+        watcher.child.send_signal(signal.SIGTERM)
+        check(f'{how}, --pid: SIGTERM ends it', status_of(watcher.child) == 0)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder, \
             Cgroup(f'ms-blocks-{os.getpid()}', 512 * MIB) as job, Cgroup(f'ms-other-{os.getpid()}', 512 * MIB) as other:
@@ -102,6 +118,7 @@ def main():
         for how in ('userfaultfd', 'mmap_lock'):
             for began_before in (True, False):
                 watch_one(how, program, folder, job, other, began_before)
+            watch_by_pid(how, program, folder, job)
 
 
 if __name__ == '__main__':

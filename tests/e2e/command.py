@@ -142,7 +142,7 @@ def job_output():
 
 
 def two_watchers():
-    """The first watcher gets the default address. The second goes on without it and says so. An address of --listen must be free."""
+    """The first watcher gets the default address. The second prints a message and continues without it. An address of --listen must be free."""
     start = lambda *options: subprocess.Popen([MEMSCOPE, '--report-dir', 'none', '--record', 'none', *options, '--', 'sleep', '8'],
                                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     taken = socket.socket()

@@ -168,20 +168,20 @@ def runs(folder):
         def die(cgroup, function):
             with process([sys.executable, '-c', BURST.replace('burst', function)], cgroup=cgroup) as job:
                 job.wait(30)
-            def told():
+            def reported_growth():
                 found = (json.loads(path.read_text()) for path in reports(state))
                 return [r['growth']['resident'] for r in found if r['deaths'][0]['pid'] == job.pid and r['growth']]
-            has_report = check(f'the run of {function} has a report', wait_for(told, 10, 0.05), reports(state))
+            has_report = check(f'the run of {function} has a report', wait_for(reported_growth, 10, 0.05), reports(state))
             time.sleep(APART)
-            return told()[0] if has_report else []
+            return reported_growth()[0] if has_report else []
         for made in range(2):
             with Cgroup(name, 200 * MIB) as cgroup:
                 check('the cgroup is watched', wait_for(lambda: w.value(f'memscope_target_up{{target="{name}"}}') == 1, 10, 0.02))
                 for run in range(2):
                     function = f'burst_{made}_{run}'
-                    told = die(cgroup, function)
-                    grown = grown_at(told, function)
-                    everything = sum(e['bytes'] for e in told)
+                    reported = die(cgroup, function)
+                    grown = grown_at(reported, function)
+                    everything = sum(e['bytes'] for e in reported)
                     check(f'run {run + 1} of cgroup {made + 1}: its line has most of what it grew', everything / 2 < grown < 210 * MIB, (grown, everything))
                     check('and nothing of the runs before', 150 * MIB < everything < 230 * MIB, everything)
                     check('`memscope growth` shows only what is held now', grown_at(growth(cgroup), function) == 0)

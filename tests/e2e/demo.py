@@ -194,7 +194,7 @@ def scenarios():
                 check('leak: the verdict names the trainer', any('Most of it is the trainer' in part for part in leaks), leaks)
             if scenario == 'workers':
                 check('workers: the verdict names the copies as the cause, and nothing else',
-                      leaks and all('copy-on-write un-sharing' in part and 'look at what is kept' not in part for part in leaks), leaks)
+                      leaks and all('copy-on-write un-sharing' in part and 'find the objects that the job keeps' not in part for part in leaks), leaks)
             if scenario == 'crashloop':
                 check('crashloop: the line of the runs is named', 'Trainer.step (train.py:' in answer, answer)
             if scenario == 'fragmentation':

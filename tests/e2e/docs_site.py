@@ -63,7 +63,7 @@ def main():
             found = subprocess.run(['node', '-e', SEARCH, folder / 'site', 'full /dev/shm', 'somebody OOM', 'copy-on-write un-sh', 'nosuchword'],
                                    capture_output=True, text=True, timeout=30)
             check('the search finds the right section', found.stdout.split('\n')[:4] == [
-                'tutorial.html#a-full-devshm', 'tutorial.html#an-oom-kill-of-somebody-else',
+                'tutorial.html#a-full-devshm', 'tutorial.html#an-oom-kill-that-another-process-causes',
                 'sharing.html#copy-on-write-sharing-and-un-sharing', 'nothing'], found)
     return check.finish()
 

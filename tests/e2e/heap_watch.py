@@ -83,12 +83,12 @@ def watch_job(how, program, folder, job):
                   verdict.get('verdict') == 'leaking' and (verdict.get('cause') or {}).get('cause') == 'malloc_free', verdict)
             check('fragment: the sentence says so, and what gives memory back',
                   'free inside malloc' in text and 'not a leak of your objects' in text and 'malloc_trim(0)' in text, text)
-            check('fragment: it does not tell the user to look for objects', 'look at what is kept' not in text, text)
+            check('fragment: it does not tell the user to look for objects', 'find the objects that the job keeps' not in text, text)
         else:
             check('keep: a census was taken', wait_for(lambda: tick(watcher, job.name).get('heap'), 15))
             verdict = judged(watcher, job.name)
             check('keep: live memory is explained as before',
-                  not verdict.get('cause') and 'look at what is kept' in verdict.get('explanation', ''), verdict)
+                  not verdict.get('cause') and 'find the objects that the job keeps' in verdict.get('explanation', ''), verdict)
         parts = {key.split('part="')[1].split('"')[0]: value for key, value in heap_metrics(watcher).items() if 'part="' in key}
         check(f'{how}: every part is a metric', len(parts) == 7, parts)
         most = 'malloc_free' if free else 'malloc_live'

@@ -50,11 +50,11 @@ def watched(sockets, w):
     """Samples the state of the watcher during the block; yields the highest value of each figure."""
     most, over = {}, threading.Event()
 
-    def look():
+    def sample():
         while not over.wait(0.05):
             for key, value in state(w).items():
                 most[key] = max(most.get(key, 0), value)
-    watching = threading.Thread(target=look)
+    watching = threading.Thread(target=sample)
     watching.start()
     try:
         yield most

@@ -160,7 +160,7 @@ class Watched:
     last_tick = Job.last_tick
     reserved = Job.reserved
 
-    def told(self):
+    def read_ticks(self):
         return [json.loads(line) for line in self.ticks.read_text().splitlines()]
 
     def die(self):
@@ -168,7 +168,7 @@ class Watched:
         self.job.stdin.write('\n')
         self.job.stdin.flush()
         self.job.wait(120)
-        deaths = wait_for(lambda: [d for tick in self.told() for d in tick['deaths']], 15) or [{}]
+        deaths = wait_for(lambda: [d for tick in self.read_ticks() for d in tick['deaths']], 15) or [{}]
         return deaths[0], self.log.read_text()
 
 

@@ -1,4 +1,4 @@
-// Last words of processes, which choose their own names, and lines of the kernel log with such names in them.
+// Evidence for deaths of processes, which choose their own names, and lines of the kernel log with such names in them.
 #include "analysis/deaths/death.h"
 #include "analysis/deaths/explain_death.h"
 #include "fuzz.h"
@@ -10,10 +10,10 @@ namespace memscope::fuzz {
 void one(std::string_view bytes) {
     const auto logged = parse_oom_line(bytes);
     if (logged) require(logged->thread > 0, "a process has a number");
-    const auto words = decode_death(std::as_bytes(std::span(bytes.data(), bytes.size())), 4096);
-    parsed(words);
-    if (!words) return;
-    const auto death = decide_death(*words, {.target = "train", .logged = logged ? &*logged : nullptr});
+    const auto evidence = decode_death(std::as_bytes(std::span(bytes.data(), bytes.size())), 4096);
+    parsed(evidence);
+    if (!evidence) return;
+    const auto death = decide_death(*evidence, {.target = "train", .logged = logged ? &*logged : nullptr});
     if (!death) return;
     require(death->signal || death->exit_status, "it ended somehow");
     require(death->oom.has_value() == (death->cause == DeathCause::oom_kill), "an OOM kill, and no other, has a limit");

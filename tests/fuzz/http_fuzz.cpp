@@ -30,8 +30,8 @@ void one(std::string_view bytes) {
         require(!HostCheck({"127.0.0.1", 9750}, {*name}).refusal(from_browser), "a name that was given is answered",
                 *name);
 
-    static const auto board = [] {
-        auto made = std::make_unique<Board>();
+    static const auto latest_snapshot = [] {
+        auto made = std::make_unique<LatestSnapshot>();
         auto snapshot = std::make_shared<Snapshot>();
         snapshot->targets.resize(2);
         snapshot->targets[0].info.name = "train\xff";
@@ -45,7 +45,7 @@ void one(std::string_view bytes) {
     if (input.flag()) request.path = input.text();
     if (input.flag()) request.parameters["target"] = std::string(input.rest());
     for (const bool status : {false, true}) {
-        const HttpResponse answer = make_routes(*board, {.status = status})(request);
+        const HttpResponse answer = make_routes(*latest_snapshot, {.status = status})(request);
         require(answer.status == 200 || answer.status == 400 || answer.status == 404, "a request is answered");
         require(is_clean(answer.body, '\n'), "an answer is clean text", answer.body);
     }

@@ -5,6 +5,7 @@
 #include "sources/proc/pagemap.h"
 #include "sources/proc/process_maps.h"
 #include "sources/proc/procfs.h"
+#include "sources/proc/self_usage.h"
 #include "sources/proc/shm.h"
 #include "sources/proc/smaps_rollup.h"
 

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "cli/recordings/report_file.h"
 #include "fuzz.h"
+#include "outputs/deaths/death_report_bounds.h"
 #include "outputs/deaths/death_report_json.h"
 #include "outputs/deaths/death_text.h"
 #include "record/container.h"

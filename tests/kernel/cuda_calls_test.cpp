@@ -6,7 +6,7 @@
 namespace memscope {
 namespace cuda_calls_test {
 
-TEST(CudaCalls, AreBookedToTheDeviceAndTheWayTheyTakeMemory) {
+TEST(CudaCalls, AreCountedByDeviceAndByApi) {
     CudaJob job("shared-cuda-apis", [](const FakeCuda& cuda, const Child::Script&) {
         cuda.use(1);
         cuda.alloc(5 * kMiB);

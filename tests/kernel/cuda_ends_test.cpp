@@ -55,7 +55,7 @@ TEST(CudaContexts, ThatAreResetOrReleasedTakeAllOfTheirMemoryWithThem) {
     EXPECT_EQ(held(job.done(), job.child.pid()).n, 0U);
 }
 
-TEST(CudaContexts, OfOwnMakingAreFollowedWhoeverPushesThem) {
+TEST(CudaContexts, OfOwnMakingAreFollowedInEveryThreadThatPushesThem) {
     CudaJob job("shared-cuda-contexts", [](const FakeCuda& cuda, const Child::Script& script) {
         void* none = nullptr;
         void* second = nullptr;

@@ -164,7 +164,7 @@ TEST(CudaTensors, OfProcessesThatWereThereBeforeAreNotKnown) {
     for (const auto& [where, use] : target.gpu->roles) EXPECT_FALSE(use.tensors);
 }
 
-TEST(CudaTensors, AreNotKnownAnyMoreOnceOneIsFreedThatNobodySaw) {
+TEST(CudaTensors, AreUnknownOnceAnUnknownTensorIsFreed) {
     TorchJob job("tensors-unseen", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         torch.malloc(3 * kMiB);
@@ -251,7 +251,7 @@ TEST(CudaTorchLibraries, HaveTheirSemaphoresRaisedWhileTheyAreWatchedAndNoLonger
     fs::remove_all(folder);
 }
 
-TEST(CudaTorchLibraries, WithoutProbesAreSaidToHaveNone) {
+TEST(CudaTorchLibraries, WithoutProbesAreReported) {
     TorchJob job(
         "tensors-bare",
         [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
@@ -273,7 +273,7 @@ TEST(CudaTorchLibraries, WithoutProbesAreSaidToHaveNone) {
     EXPECT_NE(refusals[0].message().find("no probes of tensors"), std::string::npos) << refusals[0].message();
 }
 
-TEST(CudaTorchLibraries, ThatAreFollowedAlreadyTellOfTheNextJobFromItsStart) {
+TEST(CudaTorchLibraries, ThatAreFollowedAlreadyCountTheNextJobFromItsStart) {
     TorchJob first("tensors-first", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
         cuda.use(0);
         torch.malloc(kMiB);

@@ -60,7 +60,7 @@ TEST(Deaths, OfWorkersKilledByTheirLauncherAreTeardown) {
 }
 
 // As a service manager kills the processes that a service leaves behind.
-TEST(Deaths, OfThoseLeftBehindWhenTheRootHasEndedAreTeardownWhoeverKillsThem) {
+TEST(Deaths, AfterTheEndOfTheRootAreTeardownForAnySender) {
     const RealCgroup job("left-behind");
     Watched watched({job.name()});
     watched.tick();

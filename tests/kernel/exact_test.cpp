@@ -171,7 +171,7 @@ TEST(Exact, FaultsOfMoreThreadsThanAScanVisitsAreCountedInTurns) {
     watched.expect_nothing_lost();
 }
 
-TEST(Exact, FaultsOfAProcessNobodySawAliveAreCounted) {
+TEST(Exact, FaultsOfAProcessThatNoScanSawAliveAreCounted) {
     const RealCgroup job("unseen");
     Watched watched({job.name()});
     watched.tick(job);

@@ -38,7 +38,7 @@ const TargetSnapshot& tick_until_heard(Watched& watched, const RealCgroup& cgrou
     return *target;
 }
 
-TEST(GpuNvml, TheMemoryOfAGpuIsThatOfWhoeverHoldsItInTheTarget) {
+TEST(GpuNvml, TheMemoryOfAGpuIsCountedForItsHoldersInTheTarget) {
     const RealCgroup cgroup("gpu");
     Child child(cgroup, sleeper);
     child.heard();
@@ -53,7 +53,7 @@ TEST(GpuNvml, TheMemoryOfAGpuIsThatOfWhoeverHoldsItInTheTarget) {
     EXPECT_EQ(watched.latest().gpus[0].used, Bytes{5 * kGiB});
 }
 
-TEST(GpuNvml, SwitchedOffNobodyIsAsked) {
+TEST(GpuNvml, SwitchedOffTheDriverIsNotQueried) {
     const RealCgroup cgroup("nogpu");
     Child child(cgroup, sleeper);
     child.heard();

@@ -93,7 +93,7 @@ extern "C" {
 
 }  // extern "C"
 
-TEST(ResidentGrowth, StandsAtTheFunctionThatTouchedThePages) {
+TEST(ResidentGrowth, IsAttributedToTheFunctionThatTouchedThePages) {
     const GrownChild grown("shared-growth-small", [] { grow_here(32 * kMiB); });
     expect_sampled(at(grown.growth.resident, "grow_here"), 32 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
@@ -283,7 +283,7 @@ TEST(ResidentGrowth, IsNotKnownWithoutMappings) {
     EXPECT_TRUE(grown.growth.resident.sites.empty());
 }
 
-TEST(MappedGrowth, StandsAtTheFunctionThatMappedAndIsNetOfWhatWasUnmapped) {
+TEST(MappedGrowth, IsAttributedToTheMappingFunctionWithoutTheUnmappedBytes) {
     const GrownChild grown("shared-growth-mapped", [] {
         char* memory = static_cast<char*>(map_here(32 * kMiB));
         ::munmap(memory + 8 * kMiB, 4 * kMiB);
@@ -293,13 +293,13 @@ TEST(MappedGrowth, StandsAtTheFunctionThatMappedAndIsNetOfWhatWasUnmapped) {
     EXPECT_GE(grown.growth.reserved_bytes, static_cast<std::int64_t>(1024 * kMiB));
 }
 
-TEST(ResidentGrowth, StandsAtStacksWhateverTheirNames) {
+TEST(ResidentGrowth, IsAttributedToStacksWithAnyNames) {
     const GrownChild grown("shared-growth-sites", [] { grow_here(32 * kMiB); });
     expect_sampled(at_sites(grown.growth.resident), 32 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
-TEST(MappedGrowth, StandsAtStacksWhateverTheirNames) {
+TEST(MappedGrowth, IsAttributedToStacksWithAnyNames) {
     const GrownChild grown("shared-growth-ranges", [] {
         char* memory = static_cast<char*>(map_here(32 * kMiB));
         ::munmap(memory + 8 * kMiB, 4 * kMiB);
@@ -329,7 +329,7 @@ void signal_readers(int number) {
 
 // A helper that gets no CPU for a while: a slow machine. The watcher kills a helper that it sees waiting for 2.5 s, so
 // the pause is as short as a tick.
-TEST(Growth, WhoseStackIsNotReadYetIsPendingAndThenStandsAtItsStack) {
+TEST(Growth, IsPendingUntilItsStackIsReadAndThenAttributedToIt) {
     const RealCgroup job("growth-slow");
     const Child child(job, [](const Child::Script& script) {
         script.say();

@@ -236,7 +236,7 @@ TEST(CudaHostTensors, AreGoneAfterAnExec) {
     job.next();
 }
 
-TEST(CudaHostTensors, BeyondTheRoomForThemAreSaid) {
+TEST(CudaHostTensors, BeyondTheCapacityAreCountedAsLost) {
     HostTensorJob job("host-tensors-full",
                       [](const FakeHostTensors& tensors, const Child::Script&) {
                           for (std::uint64_t i = 1; i <= 40; ++i) keep_outputs(tensors, 0x1000 * i, 100);

@@ -225,7 +225,7 @@ TEST(ResidentGrowth, IsFollowedOnAllCpusOrNotAtAll) {
     EXPECT_TRUE(without);
 }
 
-TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
+TEST(ResidentGrowth, IsNotAttributedWhileAHookIsPausedBecauseOfItsCost) {
     const RealCgroup job("growth-budget");
     const Child child(job, [](const Child::Script& script) {
         for (;;) {

@@ -131,7 +131,7 @@ TEST(MappedBytes, OnlyRiseAndAddUpInTheEndWhereTheKernelHasNoExchange) {
     watched.expect_nothing_lost();
 }
 
-TEST(MappedBytes, AreBookedToTheCallThatMadeThem) {
+TEST(MappedBytes, AreCountedByTheCallThatMadeThem) {
     const RealCgroup job("shared-calls");
     Child child(job, [](const Child::Script& script) {
         script.say();

@@ -66,7 +66,7 @@ std::optional<Triggered> trigger_oom_kill(const RealCgroup& job) {
     return Triggered{deaths.front(), big.pid(), small.pid()};
 }
 
-TEST(OomKills, NeverNameWhoAskedForMemoryAsTheVictim) {
+TEST(OomKills, NeverNameTheAllocatingProcessAsTheVictim) {
     const RealCgroup job("shared-triggered");
     job.limit(48 * kMiB);
     const auto triggered = trigger_oom_kill(job);
@@ -148,7 +148,7 @@ TEST(OomKills, AreExplainedWhereTheMarkIsLate) {
 
 // Without the mark and the signal, the cause comes from the kernel log. It is readable here, because kernel tests run
 // as root.
-TEST(OomKills, AreKnownFromTheKernelLogWhereNoHookTellsThem) {
+TEST(OomKills, AreKnownFromTheKernelLogWithoutAHook) {
     const RealCgroup job("log-only");
     job.limit(64 * kMiB);
     KernelFacts facts = gather_kernel_facts({});

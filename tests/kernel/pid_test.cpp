@@ -82,7 +82,7 @@ TEST(ByPid, DescendantsStayInWhenTheirParentDies) {
     tree.watched.expect_nothing_lost();
 }
 
-TEST(ByPid, WhoIsThereAlreadyIsInFromTheFirstTick) {
+TEST(ByPid, OlderProcessesOfTheTreeAreInFromTheFirstTick) {
     const RealCgroup job("present");
     Child child(job, [](const Child::Script& script) {
         for (int i = 0; i < 5; ++i)
@@ -102,7 +102,7 @@ TEST(ByPid, WhoIsThereAlreadyIsInFromTheFirstTick) {
     EXPECT_EQ(Watched::counters(tree.tick()).starts, 11U);
 }
 
-TEST(ByPid, NobodyElseIsIn) {
+TEST(ByPid, OtherProcessesAreNotIn) {
     const RealCgroup job("others");
     Child other(job, [](const Child::Script& script) {
         script.say();

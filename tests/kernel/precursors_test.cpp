@@ -22,21 +22,21 @@ WatchOptions quick(const RealCgroup& cgroup) {
     return options;
 }
 
-const Precursor* standing(const TargetSnapshot& target, PrecursorKind kind) {
+const Precursor* active(const TargetSnapshot& target, PrecursorKind kind) {
     const auto found = std::ranges::find(target.precursors, kind, &Precursor::kind);
     return found == target.precursors.end() ? nullptr : &*found;
 }
 
 // Ticks until the precursor is active, or until it is not.
-bool comes_to(Watched& watched, const RealCgroup& cgroup, PrecursorKind kind, bool stands, int ticks = 100) {
+bool comes_to(Watched& watched, const RealCgroup& cgroup, PrecursorKind kind, bool wanted, int ticks = 100) {
     for (int i = 0; i < ticks; ++i) {
-        if ((standing(watched.tick(cgroup), kind) != nullptr) == stands) return true;
+        if ((active(watched.tick(cgroup), kind) != nullptr) == wanted) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     return false;
 }
 
-TEST(PrecursorsForReal, NearLimitStandsWhileMostOfTheLimitCannotBeReclaimedAndClears) {
+TEST(PrecursorsForReal, NearLimitIsActiveWhileMostOfTheLimitCannotBeReclaimedAndClears) {
     const RealCgroup job("near");
     const RealCgroup beside("far");
     job.limit(64 * kMiB);
@@ -50,11 +50,11 @@ TEST(PrecursorsForReal, NearLimitStandsWhileMostOfTheLimitCannotBeReclaimedAndCl
     WatchOptions options = quick(job);
     options.cgroups.push_back(beside.name());
     Watched watched = Watched::on(gather_kernel_facts({}), options);
-    EXPECT_FALSE(standing(watched.tick(job), PrecursorKind::near_limit)) << "not active for a second yet";
+    EXPECT_FALSE(active(watched.tick(job), PrecursorKind::near_limit)) << "not active for a second yet";
     ASSERT_TRUE(comes_to(watched, job, PrecursorKind::near_limit, true));
-    EXPECT_NE(standing(*watched.find(job), PrecursorKind::near_limit)->reason.find("of its own limit of 64 MiB"),
+    EXPECT_NE(active(*watched.find(job), PrecursorKind::near_limit)->reason.find("of its own limit of 64 MiB"),
               std::string::npos);
-    EXPECT_FALSE(standing(*watched.find(beside), PrecursorKind::near_limit));
+    EXPECT_FALSE(active(*watched.find(beside), PrecursorKind::near_limit));
     child.finish();
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::near_limit, false));
 }
@@ -86,11 +86,11 @@ TEST(PrecursorsForReal, WhatAnnouncedTheEndOfAWorkerIsOverWhenItIsKilledAndNotWh
         ASSERT_TRUE(watched.tick_until(job, [](const TargetSnapshot& target) {
             return target.processes.size() == 1 && target.memory.usage.n < 30 * kMiB;
         }));
-        EXPECT_EQ(standing(watched.tick(job), PrecursorKind::near_limit) != nullptr, !killed);
+        EXPECT_EQ(active(watched.tick(job), PrecursorKind::near_limit) != nullptr, !killed);
     }
 }
 
-TEST(PrecursorsForReal, RefaultStandsWhileAFileThatDoesNotFitIsReadOverAndOver) {
+TEST(PrecursorsForReal, RefaultIsActiveWhileAFileThatDoesNotFitIsReadOverAndOver) {
     const ColdFile file(128 * kMiB);
     const RealCgroup job("thrash");
     job.limit(32 * kMiB);
@@ -101,13 +101,13 @@ TEST(PrecursorsForReal, RefaultStandsWhileAFileThatDoesNotFitIsReadOverAndOver) 
     child.heard();
     Watched watched = Watched::on(gather_kernel_facts({}), quick(job));
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::refault, true));
-    EXPECT_FALSE(standing(*watched.find(job), PrecursorKind::near_limit)) << "page cache can be reclaimed";
+    EXPECT_FALSE(active(*watched.find(job), PrecursorKind::near_limit)) << "page cache can be reclaimed";
     child.kill();
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::refault, false));
 }
 
 // Uses no disk, because its speed would determine the share of reclaim.
-TEST(PrecursorsForReal, ReclaimStandsWhileMoreMemoryThanFitsIsUsedInTurns) {
+TEST(PrecursorsForReal, ReclaimIsActiveWhileMoreMemoryThanFitsIsUsedInTurns) {
     const RealCgroup job("churn");
     job.limit(32 * kMiB);
     Child child(job, [](const Child::Script& script) {
@@ -117,14 +117,13 @@ TEST(PrecursorsForReal, ReclaimStandsWhileMoreMemoryThanFitsIsUsedInTurns) {
     child.heard();
     Watched watched = Watched::on(gather_kernel_facts({}), quick(job));
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::reclaim, true));
-    EXPECT_FALSE(standing(*watched.find(job), PrecursorKind::near_limit))
-        << "memory that is no longer used is reclaimed";
+    EXPECT_FALSE(active(*watched.find(job), PrecursorKind::near_limit)) << "memory that is no longer used is reclaimed";
     child.kill();
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::reclaim, false));
 }
 
 // Only cgroup v2 has these values. On v1 memscope must not derive them, for instance from the pressure of the host.
-TEST(PrecursorsForReal, PressureAndHighThrottledStandWhileAJobIsHeldBack) {
+TEST(PrecursorsForReal, PressureAndHighThrottledAreActiveWhileAJobIsHeldBack) {
     const RealCgroup job("held-back");
     if (RealCgroup::v2())
         std::ofstream(job.path() / "memory.high") << 24 * kMiB;
@@ -143,7 +142,7 @@ TEST(PrecursorsForReal, PressureAndHighThrottledStandWhileAJobIsHeldBack) {
     EXPECT_EQ(comes_to(watched, job, PrecursorKind::pressure, true, ticks), RealCgroup::v2());
 }
 
-TEST(PrecursorsForReal, EtaStandsBeforeALeakIsKilled) {
+TEST(PrecursorsForReal, EtaIsActiveBeforeALeakIsKilled) {
     const RealCgroup job("doomed");
     job.limit(384 * kMiB);
     Child child(job, [](const Child::Script& script) {
@@ -167,7 +166,7 @@ TEST(PrecursorsForReal, EtaStandsBeforeALeakIsKilled) {
 }
 
 // A job that ran for a while before watching began. It ends before a verdict is possible, which takes two minutes.
-TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsDeath) {
+TEST(PrecursorsForReal, EtaIsActiveOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsDeath) {
     constexpr std::size_t kLimit = 256 * kMiB;
     const RealCgroup job("late");
     job.limit(kLimit);
@@ -190,7 +189,7 @@ TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsD
     EXPECT_EQ(alive.verdict()->forecast->limit->owner, "own");
     EXPECT_EQ(alive.verdict()->forecast->limit->limit.n, kLimit);
     EXPECT_LT(alive.memory.effective->held_share(), 0.95) << "in time to save a checkpoint";
-    EXPECT_FALSE(standing(alive, PrecursorKind::near_limit));
+    EXPECT_FALSE(active(alive, PrecursorKind::near_limit));
 
     bool died = false;
     for (int i = 0; i < 1000 && !died; ++i) {
@@ -206,7 +205,7 @@ TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsD
 
 // The threshold for low host memory is a setting. The test uses a value that every host is below and a value that every
 // host is above.
-TEST(PrecursorsForReal, HostLowStandsByWhatTheMachineHas) {
+TEST(PrecursorsForReal, HostLowIsActiveByWhatTheMachineHas) {
     const RealCgroup job("anywhere");
     Child child(job, sleeper);
     child.heard();
@@ -215,7 +214,7 @@ TEST(PrecursorsForReal, HostLowStandsByWhatTheMachineHas) {
         options.precursors.host_low = short_of_memory ? 1 : 0;
         options.precursors.host_low_least = {};
         Watched watched = Watched::on(gather_kernel_facts({}), options);
-        EXPECT_EQ(standing(watched.tick(job), PrecursorKind::host_low) != nullptr, short_of_memory);
+        EXPECT_EQ(active(watched.tick(job), PrecursorKind::host_low) != nullptr, short_of_memory);
     }
 }
 
@@ -231,7 +230,7 @@ void fill_own_shm(const Child::Script& script) {
     script.wait();
 }
 
-TEST(PrecursorsForReal, ShmFullStandsForTheSharedMemoryThatTheTreeSees) {
+TEST(PrecursorsForReal, ShmFullIsActiveForTheSharedMemoryThatTheTreeSees) {
     const RealCgroup job("full");
     const RealCgroup beside("roomy");
     Child child(job, fill_own_shm);
@@ -244,10 +243,9 @@ TEST(PrecursorsForReal, ShmFullStandsForTheSharedMemoryThatTheTreeSees) {
     WatchOptions options = quick(job);
     options.cgroups.push_back(beside.name());
     Watched watched = Watched::on(gather_kernel_facts({}), options);
-    ASSERT_TRUE(standing(watched.tick(job), PrecursorKind::shm_full));
-    EXPECT_EQ(standing(*watched.find(job), PrecursorKind::shm_full)->reason.find("/dev/shm holds 15 MiB of 16 MiB"),
-              0U);
-    EXPECT_FALSE(standing(*watched.find(beside), PrecursorKind::shm_full));
+    ASSERT_TRUE(active(watched.tick(job), PrecursorKind::shm_full));
+    EXPECT_EQ(active(*watched.find(job), PrecursorKind::shm_full)->reason.find("/dev/shm holds 15 MiB of 16 MiB"), 0U);
+    EXPECT_FALSE(active(*watched.find(beside), PrecursorKind::shm_full));
 }
 
 }  // namespace precursors_test

@@ -61,7 +61,7 @@ TEST(Ranges, OfPrivateMemoryAreGrowthUntilTheyAreUnmapped) {
     EXPECT_EQ(scene.followed.lost(), 0U);
 }
 
-TEST(Ranges, ThatAreReservedAreBookedWhenTheyBecomeWritable) {
+TEST(Ranges, ThatAreReservedCountWhenTheyBecomeWritable) {
     const Scene scene([] {
         char* const arena = map(64 * kMiB, PROT_NONE);
         ::mprotect(arena, 132 * kKiB, PROT_READ | PROT_WRITE);
@@ -118,7 +118,7 @@ TEST(Ranges, OfSystemVAreGrowthUntilTheyAreDetached) {
     EXPECT_EQ(scene.totals().grown().n, 3 * kMiB);
 }
 
-TEST(Ranges, ThatAreMovedKeepWhoseTheyAre) {
+TEST(Ranges, ThatAreMovedKeepTheirStack) {
     const Scene scene([] {
         char* const memory = map(2 * kMiB);
         char* const grown = static_cast<char*>(::mremap(memory, 2 * kMiB, 32 * kMiB, MREMAP_MAYMOVE));

@@ -17,7 +17,7 @@ Seconds time_of(const Child& child) {
     return std::chrono::steady_clock::now() - began;
 }
 
-TEST(Reclaim, AtTheLimitIsTimedAndBookedToTheTargetThatStalled) {
+TEST(Reclaim, AtTheLimitIsTimedForTheTargetThatStalled) {
     const RealCgroup job("shared-stalled");
     const RealCgroup beside("shared-beside");
     job.limit(8 * kMiB);
@@ -97,7 +97,7 @@ TEST(Reclaim, OfATreeOfProcessesIsFollowedByBirth) {
 }
 
 // Entries of begun stalls are deleted at random. The measured time must never exceed the real one.
-TEST(Reclaim, WhoseBeginningIsLostIsLeftOutAndNothingElse) {
+TEST(Reclaim, WithALostBeginningIsLeftOutAndNothingElse) {
     const ColdFile file(128 * kMiB);
     const RealCgroup job("forgotten");
     job.limit(32 * kMiB);
@@ -125,7 +125,7 @@ TEST(Reclaim, WhoseBeginningIsLostIsLeftOutAndNothingElse) {
     EXPECT_FALSE(reclaim.read(id));
 }
 
-TEST(Reclaim, IsUnknownWhereTheKernelDoesNotTell) {
+TEST(Reclaim, IsUnknownOnAKernelWithoutItsHooks) {
     const RealCgroup job("untold");
     KernelFacts facts = gather_kernel_facts({});
     std::erase_if(facts.tracepoints, [](const std::string& name) { return name.starts_with("mm_vmscan"); });

@@ -11,7 +11,7 @@ namespace memscope {
 namespace self_protection_test {
 
 // In a separate process, because processes that later tests start would inherit the score.
-TEST(SelfProtection, TheKernelTakesTheLowerScoreFromWhoMaySetIt) {
+TEST(SelfProtection, TheKernelAcceptsTheLowerScoreFromAProcessThatMaySetIt) {
     const bool may = parse_capabilities(*read_file("/proc/self/status"), "CapEff").has(CAP_SYS_RESOURCE);
     const int before = *own_oom_score(SysRoot{});
     const pid_t child = ::fork();

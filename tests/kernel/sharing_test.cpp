@@ -104,7 +104,7 @@ struct ForkedJob {
     std::unique_ptr<Watched> watched{};
 };
 
-TEST(Sharing, TheSumsTellOfCopiesAtOnce) {
+TEST(Sharing, TheSumsShowCopiesAtOnce) {
     ForkedJob scene("unshared-sums");
     const auto forked = unshared(scene.tick());
     ASSERT_TRUE(forked) << "the sums are known from the first tick on";
@@ -133,7 +133,7 @@ TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
     scene.watched->expect_nothing_lost();
 }
 
-TEST(Sharing, CopiesOfBeforeTheFirstLookAreFoundToo) {
+TEST(Sharing, CopiesFromBeforeTheFirstTickAreFoundToo) {
     ForkedJob scene("unshared-at-once");
     scene.write();
     const auto found = confirmed(*scene.watched, scene.job, kExpected * 0.9);

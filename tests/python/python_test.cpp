@@ -160,7 +160,7 @@ TEST_P(UnknownPython, IsRefusedWithItsVersion) {
     EXPECT_THAT(search.why, HasSubstr("CPython " + std::string(GetParam()) + " is not"));
 }
 
-TEST(NoPython, IsToldQuickly) {
+TEST(NoPython, IsRecognizedQuickly) {
     PythonFinder finder;
     auto start = Clock::now();
     ASSERT_EQ(finder.find(::getpid()).outcome, Outcome::none);

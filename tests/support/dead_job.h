@@ -109,7 +109,8 @@ inline DeathReport dead_job() {
     report.events = {{kDied - 500, "warm-up", "warm-up ended"},
                      {kDied - 300, "verdict", "called leaking"},
                      {kDied - 45, "precursor", "near_limit: 97 % of its own limit of 512 MiB"}};
-    report.advice = {"It was leaking: look at what is kept.", "A higher limit only delays the next one."};
+    report.advice = {"It was leaking: find the objects that the job keeps.",
+                     "A higher limit only delays the next one."};
     return report;
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 // Made-up censuses of Python objects.
 namespace memscope::test {

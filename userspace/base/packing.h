@@ -21,6 +21,28 @@ namespace memscope {
 template <class T>
 concept HasFields = requires(T& value) { value.fields(); };
 
+// Stands for a member of any type. Only for the count below, so it is not defined.
+struct AnyMember {
+    template <class T>
+    operator T() const;
+};
+
+// The number of members of a struct: as many initializers as it accepts. No member may be an array of C.
+template <class Struct, class... Given>
+constexpr std::size_t member_count() {
+    if constexpr (requires { Struct{Given{}..., AnyMember{}}; })
+        return member_count<Struct, Given..., AnyMember>();
+    else
+        return sizeof...(Given);
+}
+
+// False if fields() lacks a member, which would then be lost without an error. A class with private members is not
+// checked.
+template <HasFields T>
+constexpr bool lists_all_members() {
+    return !std::is_aggregate_v<T> || std::tuple_size_v<decltype(std::declval<T&>().fields())> == member_count<T>();
+}
+
 class Packer {
   public:
     template <class T>
@@ -29,6 +51,7 @@ class Packer {
             put(static_cast<bool>(value));
             if (value) fds_.push_back(value.get());  // not owned: the owner must keep it open until the message is sent
         } else if constexpr (HasFields<T>) {
+            static_assert(lists_all_members<T>(), "fields() must list all members");
             std::apply([&](const auto&... each) { (put(each), ...); }, const_cast<T&>(value).fields());
         } else if constexpr (std::is_trivially_copyable_v<T>) {
             bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);

@@ -17,4 +17,11 @@ Error system_error(int number, std::string where, std::string advice) {
 
 Error plain_error(std::string where, std::string advice) { return {{}, std::move(where), std::move(advice)}; }
 
+bool is_retryable(const Error& error) {
+    return error.code == std::errc::timed_out || error.code == std::errc::connection_aborted ||
+           error.code == std::errc::too_many_files_open || error.code == std::errc::too_many_files_open_in_system ||
+           error.code == std::errc::not_enough_memory || error.code == std::errc::resource_unavailable_try_again ||
+           error.code == std::errc::operation_canceled;
+}
+
 }  // namespace memscope

@@ -21,6 +21,13 @@ struct Error {
 Error system_error(int number, std::string where, std::string advice = {});
 Error plain_error(std::string where, std::string advice = {});
 
+// The error of a read that was not done because no helper process could do it.
+inline constexpr int kNoHelper = ECONNABORTED;
+
+// True if the error says nothing about the process or the file that was to be read, so that the read should be repeated
+// later: the process blocks its readers, no helper process could read it, or no file descriptor or memory was free.
+bool is_retryable(const Error& error);
+
 // Shaped like std::expected, which g++ 12 lacks in C++20.
 template <class T>
 class [[nodiscard]] Result {

@@ -117,25 +117,10 @@ Finding mapped_bytes_finding(Session& session) {
                         std::max(0.0, hooked - alone), hooked, alone)};
 }
 
-// The probes are attached later, when a process maps a driver.
-Finding cuda_calls_finding(Session& session) {
-    if (auto started = session.start_feature<CudaCalls>(); !started)
-        return {"CUDA calls", false, started.error().message()};
-    return {"CUDA calls", true, "recorded in every copy of the driver that a watched process maps"};
-}
-
-// These probes are also attached later, and only with --torch.
-Finding tensors_finding(Session& session) {
-    if (auto started = session.start_feature<TorchProbes>(); !started)
-        return {"tensors", false, started.error().message()};
-    return {"tensors", true, "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
-}
-
-// These probes are attached later, when a process maps PyTorch.
-Finding host_tensors_finding(Session& session) {
-    if (auto started = session.start_feature<HostTensors>(); !started)
-        return {"host tensors", false, started.error().message()};
-    return {"host tensors", true, "recorded in every copy of PyTorch that a watched process maps"};
+Finding late_finding(const Session::TriedFeature& tried) {
+    const std::string title(tried.feature.title);
+    if (tried.refusal) return {title, false, tried.refusal->message()};
+    return {title, true, std::string(tried.feature.use)};
 }
 
 Finding page_faults_finding(const KernelFacts& facts) {
@@ -204,9 +189,8 @@ Diagnosis diagnose(const SysRoot& root) {
                                                    .allocates_at_probes = facts.allocates_at_probes});
     if (session) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
-        diagnosis.findings.push_back(cuda_calls_finding(*session));
-        diagnosis.findings.push_back(tensors_finding(*session));
-        diagnosis.findings.push_back(host_tensors_finding(*session));
+        for (const Session::TriedFeature& tried : session->try_late_features())
+            diagnosis.findings.push_back(late_finding(tried));
     } else {
         diagnosis.obstacle = session.error();
     }

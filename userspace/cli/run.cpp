@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include "base/version.h"
 #include "cli/arguments/options.h"
 #include "cli/demo.h"
 #include "cli/doctor.h"
@@ -17,7 +18,6 @@
 #include "cli/watcher/heap.h"
 #include "cli/watcher/status.h"
 #include "cli/web.h"
-#include "outputs/version.h"
 #include "watch/watch.h"
 
 namespace memscope {

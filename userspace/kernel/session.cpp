@@ -20,18 +20,29 @@ struct Entry {
     Start start;
     bool (*is_wanted)(const FeatureSettings&);
     Result<std::unique_ptr<KernelFeature>> (*make)(const Plan&, const FeatureSettings&);
+    LateFeature late{};  // only with Start::later
 };
 
 bool always(const FeatureSettings&) { return true; }
 
 template <class Feature>
 constexpr Entry entry(Start start, bool (*is_wanted)(const FeatureSettings&) = always) {
-    return {Feature::kName, start, is_wanted,
+    return {Feature::kName,
+            start,
+            is_wanted,
             [](const Plan& plan, const FeatureSettings& settings) -> Result<std::unique_ptr<KernelFeature>> {
                 auto feature = Feature::start(plan, settings);
                 if (!feature) return feature.error();
                 return std::unique_ptr<KernelFeature>(std::move(*feature));
-            }};
+            },
+            {}};
+}
+
+template <class Feature>
+constexpr Entry late_entry() {
+    Entry later = entry<Feature>(Start::later);
+    later.late = Feature::kLate;
+    return later;
 }
 
 // In start order: ProcessTree creates maps that all others share, and MappingCalls walks stacks with the maps of
@@ -43,9 +54,9 @@ const Entry kFeatures[] = {
     entry<MappingCalls>(Start::if_possible, [](const FeatureSettings& s) { return s.follow_mappings; }),
     entry<ReclaimTimer>(Start::if_possible),
     entry<FatalSignals>(Start::if_possible),
-    entry<CudaCalls>(Start::later),
-    entry<TorchProbes>(Start::later),
-    entry<HostTensors>(Start::later),
+    late_entry<CudaCalls>(),
+    late_entry<TorchProbes>(),
+    late_entry<HostTensors>(),
 };
 
 const Entry& entry_of(std::string_view name) { return *std::ranges::find(kFeatures, name, &Entry::name); }
@@ -92,6 +103,16 @@ Result<KernelFeature*> Session::start_feature(std::string_view name) {
     settings_.shared.merge((*started)->shared_maps());
     features_.push_back({entry_of(name).name, std::move(*started)});
     return features_.back().feature.get();
+}
+
+std::vector<Session::TriedFeature> Session::try_late_features() {
+    std::vector<TriedFeature> tried;
+    for (const Entry& each : kFeatures) {
+        if (each.start != Start::later) continue;
+        const auto started = start_feature(each.name);
+        tried.push_back({each.late, started ? std::nullopt : std::optional(started.error())});
+    }
+    return tried;
 }
 
 KernelFeature* Session::find(std::string_view name) const {

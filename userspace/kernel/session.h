@@ -37,6 +37,13 @@ class Session {
         return static_cast<Feature*>(*started);
     }
 
+    // Starts all features of this kind, to find out whether the kernel accepts them.
+    struct TriedFeature {
+        LateFeature feature{};
+        std::optional<Error> refusal{};
+    };
+    std::vector<TriedFeature> try_late_features();
+
     Status watch(CgroupId target);
     void unwatch(CgroupId target);
     Result<std::span<const ScannedTask>> scan() { return find<TaskScan>()->scan(); }

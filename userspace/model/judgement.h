@@ -70,8 +70,8 @@ struct Judgement {
     bool only_fell = false;  // memory fell at `restarted`, but the process tree shows no restart
 };
 
-// When a limit is reached if growth goes on as it does. Times count from now, or from the last sample of a recorded
-// series.
+// When a limit is reached if growth continues at its present rate. Times count from now, or from the last sample of a
+// recorded series.
 struct Forecast {
     // The basis of the forecast: the rate of a leak, the rate of a warm-up, the next of the recurring spikes, or an
     // extrapolation of the last minute that needs no verdict.

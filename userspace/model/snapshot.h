@@ -10,7 +10,7 @@
 #include "model/deaths/death.h"
 #include "model/gpu/gpu.h"
 #include "model/growth/growth.h"
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "model/judgement.h"
 #include "model/memory.h"
 #include "model/precursor.h"
@@ -30,7 +30,7 @@ struct Process {
     double start_time = 0;                         // seconds since 1970
     std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none
     // Inherited anonymous pages that it still shares and that count for another process: its parent, or its siblings if
-    // the parent no longer has them. analysis/own_memory sets it.
+    // the parent no longer has them. analysis/roles/own_memory sets it.
     Bytes inherited{};
     // Its part of inherited pages that its parent no longer has, so that they count for this process.
     Bytes orphaned{};

@@ -6,16 +6,12 @@
 #include <zlib.h>
 
 #include "base/text.h"
-
-#ifndef MEMSCOPE_VERSION
-#define MEMSCOPE_VERSION "dev"
-#endif
+#include "base/version.h"
 
 namespace memscope::record {
 namespace {
 
 constexpr std::string_view kMagic = "\x8Emscope";
-constexpr std::string_view kWriter = MEMSCOPE_VERSION;
 constexpr std::size_t kMostWriter = 64;  // bytes: a longer text is not a version
 constexpr std::size_t kSumBytes = 4;
 
@@ -81,8 +77,9 @@ std::string sealed(Kind kind, std::string_view content, std::uint64_t version) {
     std::string out(kMagic);
     out += static_cast<char>(kind);
     add_varint(out, version);
-    add_varint(out, kWriter.size());
-    out += kWriter;
+    // The version of the program that writes the record, for the error that an older program prints.
+    add_varint(out, kVersion.size());
+    out += kVersion;
     add_varint(out, content.size());
     out += content;
     return out + checksum(out);

@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "record/fields_process.h"
 
 namespace memscope::record {

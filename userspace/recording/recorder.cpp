@@ -82,6 +82,7 @@ void Recorder::finish(Seconds patience) {
         if (!done_.wait_for(lock, patience, [this] { return ended_ || queue_.empty(); })) {
             dropped_ += queue_.size();
             queue_.clear();
+            if (settings_.stop_growth) settings_.stop_growth();
         }
     }
     if (thread_.joinable()) thread_.join();
@@ -117,7 +118,7 @@ void Recorder::note_path(const std::string& target, const fs::path& path) {
     const fs::path absolute = fs::absolute(path, failed);
     const std::lock_guard lock(mutex_);
     if (paths_.size() >= kMostPaths)
-        std::erase_if(paths_, [this](const auto& each) { return !lanes_.contains(each.first); });
+        std::erase_if(paths_, [this](const auto& each) { return !tracks_.contains(each.first); });
     paths_[target] = (failed ? path : absolute).string();
 }
 
@@ -141,7 +142,7 @@ void Recorder::work() {
         } else {
             try {
                 write(item);
-            } catch (const std::exception& error) {  // out of memory: watching must go on
+            } catch (const std::exception& error) {  // out of memory: the watcher must continue
                 fail(plain_error(error.what()), item.now);
             }
         }
@@ -169,10 +170,10 @@ void Recorder::write(const Item& item) {
     }
     if (written) written = write_reports(item);
     std::vector<std::string> gone;
-    for (const auto& [name, lane] : lanes_)
+    for (const auto& [name, track] : tracks_)
         if (!find_target(*item.snapshot, name) && !item.unread.contains(name)) gone.push_back(name);
     for (const std::string& name : gone)
-        if (written) written = end_lane(name, item.now, item.snapshot->time);
+        if (written) written = end_track(name, item.now, item.snapshot->time);
     if (written && item.now - committed_ >= kCommitEvery) {
         written = commit();
         committed_ = item.now;
@@ -181,80 +182,80 @@ void Recorder::write(const Item& item) {
 }
 
 Status Recorder::write_target(const Item& item, const TargetSnapshot& target, const std::vector<std::string>& lines) {
-    auto found = lane_of(item, target);
+    auto found = track_of(item, target);
     if (!found) return found.error();
-    Lane& lane = **found;
-    if (!lane.file) return Done{};
-    lane.most = std::max(lane.most, judged_memory(target));
-    const bool first = !lane.before;
-    if (first || !lane.shared || item.now - lane.recorded >= kSharedEvery) {
-        if (auto added = lane.file->add_tick(lane.id, item.now, *item.snapshot, target); !added) return added;
-        lane.recorded = item.now;
+    TargetTrack& track = **found;
+    if (!track.file) return Done{};
+    track.most = std::max(track.most, judged_memory(target));
+    const bool first = !track.before;
+    if (first || !track.shared || item.now - track.recorded >= kSharedEvery) {
+        if (auto added = track.file->add_tick(track.id, item.now, *item.snapshot, target); !added) return added;
+        track.recorded = item.now;
     }
     for (const std::string& line : lines)
-        if (auto added = lane.file->add_event(lane.id, item.now, item.snapshot->time, "notice", line); !added)
+        if (auto added = track.file->add_event(track.id, item.now, item.snapshot->time, "notice", line); !added)
             return added;
     for (const Note& each : item.notes)
-        if (auto added = lane.file->add_event(lane.id, item.now, item.snapshot->time, each.kind, each.text); !added)
+        if (auto added = track.file->add_event(track.id, item.now, item.snapshot->time, each.kind, each.text); !added)
             return added;
-    if (auto added = write_events(lane, item, target); !added) return added;
-    if (auto added = write_heap(lane, item, target); !added) return added;
-    lane.before = std::shared_ptr<const TargetSnapshot>(item.snapshot, &target);
+    if (auto added = write_events(track, item, target); !added) return added;
+    if (auto added = write_heap(track, item, target); !added) return added;
+    track.before = std::shared_ptr<const TargetSnapshot>(item.snapshot, &target);
     return Done{};
 }
 
-Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot& target) {
+Status Recorder::write_events(TargetTrack& track, const Item& item, const TargetSnapshot& target) {
     const double time = item.snapshot->time;
-    for (const TickEvent& event : events_of_tick(lane.before.get(), target))
-        if (auto added = lane.file->add_event(lane.id, item.now, time, event.kind, event.text); !added) return added;
-    const bool changed = verdict_changed(lane.before.get(), target);
+    for (const TickEvent& event : events_of_tick(track.before.get(), target))
+        if (auto added = track.file->add_event(track.id, item.now, time, event.kind, event.text); !added) return added;
+    const bool changed = verdict_changed(track.before.get(), target);
     // Growth keeps the last state of processes for some seconds after their exit, so the growth of the previous tick
     // can still be read.
     if (const auto death = std::ranges::find_if(target.deaths, &Death::news);
-        lane.before && death != target.deaths.end() && item.now - lane.growth_at >= kDeathGrowthEvery)
-        return write_growth(lane, *lane.before, item.now, death->time, "death");
-    if (lane.before && target.processes.empty() && !lane.before->processes.empty())
-        return write_growth(lane, *lane.before, item.now, time, "end");
-    if (changed && lane.before) return write_growth(lane, target, item.now, time, "verdict");
-    if (item.now - lane.growth_at >= (lane.shared ? kSharedGrowthEvery : kGrowthEvery))
-        return write_growth(lane, target, item.now, time, "minute");
+        track.before && death != target.deaths.end() && item.now - track.growth_at >= kDeathGrowthEvery)
+        return write_growth(track, *track.before, item.now, death->time, "death");
+    if (track.before && target.processes.empty() && !track.before->processes.empty())
+        return write_growth(track, *track.before, item.now, time, "end");
+    if (changed && track.before) return write_growth(track, target, item.now, time, "verdict");
+    if (item.now - track.growth_at >= (track.shared ? kSharedGrowthEvery : kGrowthEvery))
+        return write_growth(track, target, item.now, time, "minute");
     return Done{};
 }
 
-Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time,
+Status Recorder::write_growth(TargetTrack& track, const TargetSnapshot& target, Seconds now, double time,
                               std::string_view reason) {
-    lane.growth_at = now;
+    track.growth_at = now;
     // It takes time to find the names of call sites, and there may be thousands of small targets.
-    if ((lane.shared && lane.most < kSmall) || target.processes.empty()) return Done{};
+    if ((track.shared && track.most < kSmall) || target.processes.empty()) return Done{};
     const auto add = [&](const GrowthOf& source, std::string_view why) -> Status {
         const std::optional<Growth> growth = source ? source(target) : std::nullopt;
         if (!growth || (why == kPeakGrowth && !growth->span.peak)) return Done{};
-        return lane.file->add_growth(lane.id, now, time, why, why != "minute", encode_record(*growth));
+        return track.file->add_growth(track.id, now, time, why, why != "minute", encode_record(*growth));
     };
     if (auto added = add(settings_.growth, reason); !added) return added;
     // The growth at the peak is also written during the run, because a target can be removed together with its last
     // process. Then its growth is not known any more.
-    const bool higher = static_cast<double>(lane.most.n) > kNewPeak * static_cast<double>(lane.peak.n);
+    const bool higher = static_cast<double>(track.most.n) > kNewPeak * static_cast<double>(track.peak.n);
     if (!higher && reason != "end") return Done{};
-    lane.peak = lane.most;
+    track.peak = track.most;
     return add(settings_.peak_growth, kPeakGrowth);
 }
 
 // Writes the censuses that are new since the previous tick.
-Status Recorder::write_heap(Lane& lane, const Item& item, const TargetSnapshot& target) {
-    if (target.heap.empty() && lane.censuses.empty()) return Done{};
+Status Recorder::write_heap(TargetTrack& track, const Item& item, const TargetSnapshot& target) {
+    if (target.heap.empty() && track.censuses.empty()) return Done{};
     std::map<ProcessId, double> censuses;
     for (const ProcessHeap& heap : target.heap) {
         const HeapCensus& census = heap.census;
         censuses[census.process] = census.time;
-        if (const auto known = lane.censuses.find(census.process);
-            known != lane.censuses.end() && known->second == census.time)
+        if (const auto known = track.censuses.find(census.process);
+            known != track.censuses.end() && known->second == census.time)
             continue;
         WholeCensus whole{.role = heap.role, .census = census};
         if (census.objects) whole.objects = *census.objects;
-        if (auto added = lane.file->add_heap(lane.id, item.now, whole); !added) return added;
+        if (auto added = track.file->add_heap(track.id, item.now, whole); !added) return added;
     }
-    lane.censuses = std::move(censuses);
+    track.censuses = std::move(censuses);
     return Done{};
 }
 
@@ -286,42 +287,42 @@ Status Recorder::write_reports(const Item& item) {
 // A target can have ended with the death, so that it is not in the snapshot.
 Status Recorder::write_report(const Item& item, UnsavedReport& unsaved) {
     const DeathReport& report = *unsaved.report;
-    auto found = lanes_.find(report.target().info.name);
-    if (found == lanes_.end() && unsaved.failed) {
+    auto found = tracks_.find(report.target().info.name);
+    if (found == tracks_.end() && unsaved.failed) {
         // The target ended while nothing could be written: it gets a recording of the report and the tick before it.
-        const auto made = lane_of(item, report.target());
+        const auto made = track_of(item, report.target());
         if (!made) return made.error();
-        found = lanes_.find(report.target().info.name);
+        found = tracks_.find(report.target().info.name);
         if (found->second.file)
             if (auto added = found->second.file->add_tick(found->second.id, item.now, report.then, report.target());
                 !added)
                 return added;
     }
     unsaved.written = true;
-    if (found == lanes_.end() || !found->second.file) return Done{};
+    if (found == tracks_.end() || !found->second.file) return Done{};
     return found->second.file->add_report(found->second.id, item.now, report);
 }
 
-Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot& target) {
-    const auto found = lanes_.find(target.info.name);
-    if (found != lanes_.end()) {
-        Lane& lane = found->second;
-        const bool grown = lane.most >= kSmall || item.now - lane.began >= kShort;
-        if (!lane.shared || !grown || files_.size() >= kMostFiles) return &lane;
+Result<Recorder::TargetTrack*> Recorder::track_of(const Item& item, const TargetSnapshot& target) {
+    const auto found = tracks_.find(target.info.name);
+    if (found != tracks_.end()) {
+        TargetTrack& track = found->second;
+        const bool grown = track.most >= kSmall || item.now - track.began >= kShort;
+        if (!track.shared || !grown || files_.size() >= kMostFiles) return &track;
         auto file = new_file(target.info.name, item.now, item.snapshot->time);
         if (!file) return file.error();
-        if (auto ended = lane.file->end_target(lane.id); !ended) return ended.error();
+        if (auto ended = track.file->end_target(track.id); !ended) return ended.error();
         const auto id = (*file)->add_target(target.info);
         if (!id) return id.error();
-        lane.file = *file;
-        lane.id = *id;
-        lane.shared = false;
-        note_path(target.info.name, lane.file->path());
-        lane.fresh = true;
-        lane.censuses.clear();
-        return &lane;
+        track.file = *file;
+        track.id = *id;
+        track.shared = false;
+        note_path(target.info.name, track.file->path());
+        track.fresh = true;
+        track.censuses.clear();
+        return &track;
     }
-    Lane lane{.began = item.now, .growth_at = item.now};
+    TargetTrack track{.began = item.now, .growth_at = item.now};
     if (store_.takes_one_target() && !files_.empty()) {
         // Only one target fits into the file that the user named.
         if (!std::exchange(reported_one_target_, true)) {
@@ -330,27 +331,27 @@ Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot
                 fmt::format("{} is not recorded: one file can hold only one target", printable(target.info.name)),
                 "name a directory with --record"));
         }
-        return &lanes_.emplace(target.info.name, std::move(lane)).first->second;
+        return &tracks_.emplace(target.info.name, std::move(track)).first->second;
     }
     ++seen_;
-    lane.shared = seen_ > kSeparateTargets || files_.size() >= kMostFiles - 1;
-    if (!lane.shared) {
+    track.shared = seen_ > kSeparateTargets || files_.size() >= kMostFiles - 1;
+    if (!track.shared) {
         auto file = new_file(target.info.name, item.now, item.snapshot->time);
         if (!file) return file.error();
-        lane.file = *file;
+        track.file = *file;
     } else {
         if (!shared_) {
             auto file = new_file(kSharedName, item.now, item.snapshot->time);
             if (!file) return file.error();
             shared_ = *file;
         }
-        lane.file = shared_;
+        track.file = shared_;
     }
-    const auto id = lane.file->add_target(target.info);
+    const auto id = track.file->add_target(target.info);
     if (!id) return id.error();
-    lane.id = *id;
-    note_path(target.info.name, lane.file->path());
-    return &lanes_.emplace(target.info.name, std::move(lane)).first->second;
+    track.id = *id;
+    note_path(target.info.name, track.file->path());
+    return &tracks_.emplace(target.info.name, std::move(track)).first->second;
 }
 
 Result<recording::RecordingFile*> Recorder::new_file(const std::string& target, Seconds now, double time) {
@@ -368,16 +369,16 @@ Result<recording::RecordingFile*> Recorder::new_file(const std::string& target, 
     return files_.back().get();
 }
 
-Status Recorder::end_lane(const std::string& name, Seconds now, double time) {
-    const auto found = lanes_.find(name);
-    Lane lane = std::move(found->second);
-    lanes_.erase(found);
-    if (!lane.file) return Done{};
-    if (lane.before)
-        if (auto added = write_growth(lane, *lane.before, now, time, "end"); !added) return added;
-    if (auto added = lane.file->add_event(lane.id, now, time, "end", "the target has ended"); !added) return added;
-    if (lane.shared) return lane.file->end_target(lane.id);
-    const auto file = std::ranges::find(files_, lane.file, [](const auto& each) { return each.get(); });
+Status Recorder::end_track(const std::string& name, Seconds now, double time) {
+    const auto found = tracks_.find(name);
+    TargetTrack track = std::move(found->second);
+    tracks_.erase(found);
+    if (!track.file) return Done{};
+    if (track.before)
+        if (auto added = write_growth(track, *track.before, now, time, "end"); !added) return added;
+    if (auto added = track.file->add_event(track.id, now, time, "end", "the target has ended"); !added) return added;
+    if (track.shared) return track.file->end_target(track.id);
+    const auto file = std::ranges::find(files_, track.file, [](const auto& each) { return each.get(); });
     auto closed = (*file)->close();
     files_.erase(file);
     if (closed)  // close() commits
@@ -390,7 +391,7 @@ Status Recorder::end_lane(const std::string& name, Seconds now, double time) {
 Status Recorder::commit() {
     for (const auto& file : files_)
         if (auto done = file->commit(); !done) return done;
-    for (auto& [name, lane] : lanes_) lane.fresh = false;
+    for (auto& [name, track] : tracks_) track.fresh = false;
     std::erase_if(unsaved_, [](const UnsavedReport& each) { return each.written; });
     const std::lock_guard lock(mutex_);
     if (uncommitted_ > 0) {  // otherwise nothing was written, which proves nothing about the disk
@@ -403,9 +404,9 @@ Status Recorder::commit() {
 
 void Recorder::close_all() {
     if (before_ && !failed_)
-        for (auto& [name, lane] : lanes_)
-            if (lane.file && lane.before) (void)write_growth(lane, *lane.before, committed_, before_->time, "end");
-    lanes_.clear();
+        for (auto& [name, track] : tracks_)
+            if (track.file && track.before) (void)write_growth(track, *track.before, committed_, before_->time, "end");
+    tracks_.clear();
     Status all = Done{};
     for (const auto& file : files_)
         if (auto closed = file->close(); !closed) all = closed;
@@ -447,19 +448,20 @@ Status Recorder::keep_bounds() {
 
 // Drops the targets whose rows in the table `targets` were rolled back. They are added again at the next attempt to
 // write.
-void Recorder::forget_fresh_lanes() {
-    for (auto lane = lanes_.begin(); lane != lanes_.end();) {
-        if (!lane->second.fresh) {
-            ++lane;
+void Recorder::forget_fresh_tracks() {
+    for (auto track = tracks_.begin(); track != tracks_.end();) {
+        if (!track->second.fresh) {
+            ++track;
             continue;
         }
-        if (lane->second.file && !lane->second.shared) {
-            const auto file = std::ranges::find(files_, lane->second.file, [](const auto& each) { return each.get(); });
+        if (track->second.file && !track->second.shared) {
+            const auto file =
+                std::ranges::find(files_, track->second.file, [](const auto& each) { return each.get(); });
             const fs::path path = (*file)->path();
             files_.erase(file);
             store_.discard(path);
         }
-        lane = lanes_.erase(lane);
+        track = tracks_.erase(track);
     }
 }
 
@@ -467,8 +469,8 @@ void Recorder::forget_fresh_lanes() {
 // are kept and written later.
 void Recorder::fail(const Error& error, Seconds now) {
     for (const auto& file : files_) file->roll_back();
-    forget_fresh_lanes();
-    for (auto& [name, lane] : lanes_) lane.censuses.clear();  // some may have been rolled back
+    forget_fresh_tracks();
+    for (auto& [name, track] : tracks_) track.censuses.clear();  // some may have been rolled back
     for (UnsavedReport& each : unsaved_) {
         each.written = false;
         each.failed = true;

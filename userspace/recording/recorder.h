@@ -45,7 +45,8 @@ class Recorder {
     struct Settings {
         std::map<std::string, std::string> meta{};  // version, options
         GrowthOf growth{};
-        GrowthOf peak_growth{};  // since watching began, as it was when the target held most
+        GrowthOf peak_growth{};               // since watching began, as it was when the target held most
+        std::function<void()> stop_growth{};  // makes `growth` return soon; finish() calls it after its patience
     };
     Recorder(RecordingStore store, Settings settings);
     ~Recorder();
@@ -59,7 +60,8 @@ class Recorder {
     // A report of deaths, to be recorded with the next tick. The same report again replaces the earlier version. A
     // report that cannot be written is kept and tried again, kMostReports at most.
     void report(std::shared_ptr<const DeathReport> report);
-    // Writes the queued ticks and closes all files. Waits no longer than `patience`, then drops the rest of the queue.
+    // Writes the queued ticks and closes all files. After `patience` it drops the rest of the queue, and waits only for
+    // the write that is under way.
     void finish(Seconds patience);
 
     std::uint64_t dropped() const;
@@ -88,15 +90,16 @@ class Recorder {
         bool written = false;  // in the transaction that is open
         bool failed = false;   // its transaction was rolled back
     };
-    struct Lane {
+    // The part of a recording file that belongs to one target. Small targets share one file.
+    struct TargetTrack {
         recording::RecordingFile* file = nullptr;  // null: not recorded
-        std::int64_t id = 0;
-        bool shared = false;
-        bool fresh = true;  // its row in the file is not committed yet
+        std::int64_t id = 0;                       // of the target in the file
+        bool shared = false;                       // the file belongs to several targets
+        bool fresh = true;                         // its row in the file is not committed yet
         Seconds began{};
-        Seconds recorded{};  // last tick in the file
-        Seconds growth_at{};
-        Bytes most{};
+        Seconds recorded{};                              // last tick in the file
+        Seconds growth_at{};                             // when its growth was last written
+        Bytes most{};                                    // largest judged memory so far
         Bytes peak{};                                    // `most` when the growth at the peak was last written
         std::map<ProcessId, double> censuses{};          // time of the last recorded census, by process
         std::shared_ptr<const TargetSnapshot> before{};  // at the previous tick
@@ -105,20 +108,21 @@ class Recorder {
     void work();
     void write(const Item& item);
     Status write_target(const Item& item, const TargetSnapshot& target, const std::vector<std::string>& lines);
-    Status write_events(Lane& lane, const Item& item, const TargetSnapshot& target);
-    Status write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time, std::string_view reason);
-    Status write_heap(Lane& lane, const Item& item, const TargetSnapshot& target);
+    Status write_events(TargetTrack& track, const Item& item, const TargetSnapshot& target);
+    Status write_growth(TargetTrack& track, const TargetSnapshot& target, Seconds now, double time,
+                        std::string_view reason);
+    Status write_heap(TargetTrack& track, const Item& item, const TargetSnapshot& target);
     void take_reports(const Item& item);
     Status write_reports(const Item& item);
     Status write_report(const Item& item, UnsavedReport& unsaved);
-    Result<Lane*> lane_of(const Item& item, const TargetSnapshot& target);
+    Result<TargetTrack*> track_of(const Item& item, const TargetSnapshot& target);
     Result<recording::RecordingFile*> new_file(const std::string& target, Seconds now, double time);
-    Status end_lane(const std::string& name, Seconds now, double time);
+    Status end_track(const std::string& name, Seconds now, double time);
     Status commit();
     void close_all();
     Status keep_bounds();
     void fail(const Error& error, Seconds now);
-    void forget_fresh_lanes();
+    void forget_fresh_tracks();
     void note_path(const std::string& target, const fs::path& path);
 
     // Only the thread of the recorder uses these.
@@ -126,7 +130,7 @@ class Recorder {
     Settings settings_;
     std::vector<std::unique_ptr<recording::RecordingFile>> files_{};
     recording::RecordingFile* shared_ = nullptr;
-    std::map<std::string, Lane> lanes_{};
+    std::map<std::string, TargetTrack> tracks_{};
     std::vector<UnsavedReport> unsaved_{};
     std::size_t seen_ = 0;  // targets so far
     NoticeWriter notices_{};

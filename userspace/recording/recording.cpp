@@ -259,6 +259,26 @@ Result<std::optional<RecordedMoment>> Recording::tick_before(const RecordedTarge
     return first_row("SELECT id, at, time FROM ticks WHERE target = ? AND time > ? ORDER BY id LIMIT 1");
 }
 
+Result<Seconds> Recording::place_of(const RecordedTarget& target, double time) {
+    std::optional<RecordedSample> last;
+    std::optional<Seconds> shown, skipped;
+    auto read = each_sample(target, {}, [&](const RecordedSample& sample) {
+        if (last && last->time <= time) {
+            const Seconds place = last->at + Seconds(time - last->time);
+            if (place <= sample.at)
+                shown = place;
+            else if (time < sample.time)
+                skipped = sample.at;
+        }
+        last = sample;
+        return true;
+    });
+    if (!read) return read.error();
+    if (shown) return *shown;
+    if (last && last->time <= time) return last->at + Seconds(time - last->time);
+    return skipped ? *skipped : Seconds(time - began_);
+}
+
 Result<std::vector<RecordedEvent>> Recording::events(const RecordedTarget& target) {
     auto rows = database_.prepare("SELECT at, time, kind, text FROM events WHERE target = ? ORDER BY id");
     if (!rows) return rows.error();

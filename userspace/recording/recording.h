@@ -78,6 +78,10 @@ class Recording {
     Result<Snapshot> tick(const RecordedTarget& target, std::int64_t id);
     // The last tick at or before a time in seconds since 1970; the first tick if all are later. None: it has no tick.
     Result<std::optional<RecordedMoment>> tick_before(const RecordedTarget& target, double time);
+    // The position in the recording of a time in seconds since 1970. The clock may have been set while the recording
+    // was written. If the clock showed the time twice, the result is the later position. If the clock skipped the time,
+    // the result is the next tick.
+    Result<Seconds> place_of(const RecordedTarget& target, double time);
     // At most 100,000: the first ones.
     Result<std::vector<RecordedEvent>> events(const RecordedTarget& target);
     // The last recorded growth.

@@ -8,7 +8,7 @@
 
 #include "outputs/json/tick_json.h"
 #include "outputs/metrics/metric_table.h"
-#include "review/pieces.h"
+#include "review/chunked_writer.h"
 
 namespace memscope {
 namespace {
@@ -62,7 +62,7 @@ Status spool_tick(MetricSpool& spool, const Metric& metric, const Snapshot& snap
 
 // OpenMetrics requires all points of a series together, so the lines are sorted by series. One metric is in memory at a
 // time.
-Status write_metric(MetricSpool& spool, const Metric& metric, Pieces& out) {
+Status write_metric(MetricSpool& spool, const Metric& metric, ChunkedWriter& out) {
     if (!spool.file) return Done{};
     std::string_view family = metric.name;
     const bool counter = metric.kind == MetricKind::counter;
@@ -87,7 +87,7 @@ Status write_metric(MetricSpool& spool, const Metric& metric, Pieces& out) {
 
 Status export_csv(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
                   const WriteText& write) {
-    Pieces out(write);
+    ChunkedWriter out(write);
     out.add("t_seconds,bytes\n");
     Seconds last{-1};
     auto read = recording.each_sample(target, span, [&](const RecordedSample& sample) {
@@ -102,7 +102,7 @@ Status export_csv(Recording& recording, const RecordedTarget& target, const Reco
 
 Status export_json(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
                    const WriteText& write) {
-    Pieces out(write);
+    ChunkedWriter out(write);
     auto read = recording.each_tick(target, span, [&](const RecordedSample&, const Snapshot& snapshot) {
         return out.add(tick_json(snapshot, snapshot.targets.front()) + "\n");
     });
@@ -128,7 +128,7 @@ Status export_openmetrics(Recording& recording, const RecordedTarget& target, co
     });
     if (!read) return read;
     if (!spooled) return spooled;
-    Pieces out(write);
+    ChunkedWriter out(write);
     for (std::size_t i = 0; i < table.size(); ++i)
         if (auto written = write_metric(spools[i], table[i], out); !written) return written;
     out.add("# EOF\n");

@@ -4,7 +4,7 @@
 
 #include "recording/recording.h"
 
-// A recording in the formats of other tools. The text is passed on in pieces, because it can be larger than memory.
+// A recording in the formats of other tools. The text is written in chunks, because it can be larger than memory.
 namespace memscope {
 
 using WriteText = std::function<Status(std::string_view)>;

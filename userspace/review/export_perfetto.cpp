@@ -5,8 +5,8 @@
 
 #include "outputs/growth/growth_text.h"
 #include "recording/recording_file.h"
+#include "review/chunked_writer.h"
 #include "review/perfetto.h"
-#include "review/pieces.h"
 
 namespace memscope {
 namespace {
@@ -228,7 +228,7 @@ class PerfettoExport {
     Recording& recording_;
     const RecordedTarget& target_;
     const RecordedSpan& span_;
-    Pieces out_;
+    ChunkedWriter out_;
     TraceWriter trace_{};
     Track top_ = 0;
     Seconds last_{0};  // time of the last tick

@@ -14,7 +14,7 @@
 #include "outputs/growth/growth_text.h"
 #include "outputs/text/gpu_text.h"
 #include "outputs/text/heap_line.h"
-#include "outputs/text/target_kind.h"
+#include "outputs/text/status_text.h"
 #include "outputs/text/text_layout.h"
 #include "view/compact.h"
 
@@ -34,10 +34,16 @@ Line gpu_line(const GpuLine& gpu, std::size_t width) {
     if (!gpu.used || !gpu.total || gpu.total->n == 0) return line.add(gpu_facts(gpu));
     const Bytes held = gpu.held.value_or(Bytes{});
     const Style style = alarm(gpu.full());
-    add_bar(line, std::clamp<std::size_t>(width / 5, 6, 40),
+    // The bar leaves room for the facts, because they are more precise.
+    constexpr std::size_t kNarrowestBar = 6;
+    constexpr std::size_t kNameAndSizes = 25;
+    const std::string facts = gpu_facts(gpu);
+    const std::size_t taken = kNameAndSizes + display_width(facts);
+    const std::size_t room = width > taken ? width - taken : 0;
+    add_bar(line, std::clamp(std::min(room, width / 5), kNarrowestBar, std::size_t{40}),
             {{share(held, *gpu.total), "█", style}, {share(*gpu.used - held, *gpu.total), "▓", style}});
     line.add(fmt::format(" {:>3.0f} %", 100 * gpu.full()), style).add(" of " + compact_size(*gpu.total) + "  ");
-    return line.add(gpu_facts(gpu), gpu.xid_errors > 0 ? Style::warn : Style::plain);
+    return line.add(facts, gpu.xid_errors > 0 ? Style::warn : Style::plain);
 }
 
 }  // namespace
@@ -53,6 +59,45 @@ std::vector<Line> gpu_panel(const Snapshot& snapshot, const TargetSnapshot& targ
     for (std::size_t i = 0; i < whole; ++i) lines.push_back(gpu_line(gpus[i], width));
     if (whole < gpus.size())
         lines.push_back(Line{}.add(fmt::format(" and {} more GPUs", gpus.size() - whole), Style::dim));
+    return lines;
+}
+
+namespace {
+
+Style style_of(CurvePart part) {
+    switch (part) {
+        case CurvePart::axis:
+            return Style::dim;
+        case CurvePart::curve:
+            return Style::anon;
+        case CurvePart::limit:
+            return Style::warn;
+        case CurvePart::mark:
+            return Style::bad;
+        case CurvePart::blank:
+            break;
+    }
+    return Style::plain;
+}
+
+}  // namespace
+
+std::vector<Line> curve_panel(const TargetSnapshot& target, const History& history, std::size_t width,
+                              std::size_t rows) {
+    const TargetCurve* curve = history.curve(target.info.name);
+    if (!curve || curve->points().empty()) return {};
+    const auto& points = curve->points();
+    CurveLook look{.width = width > 1 ? width - 1 : 0, .height = rows, .last = "now", .marks = curve->deaths()};
+    look.first = human_duration(Seconds{points.back().time - points.front().time}) + " ago";
+    // Only a limit of the target itself can be compared with the curve, because other limits also count memory of other
+    // cgroups.
+    if (const auto& limit = target.memory.effective; limit && limit->owner == "own") look.limit = limit->limit;
+    std::vector<Line> lines;
+    for (const CurveRow& row : draw_curve(points, look)) {
+        Line line;
+        for (const CurvePiece& piece : row) line.add(piece.text, style_of(piece.part));
+        lines.push_back(std::move(line));
+    }
     return lines;
 }
 
@@ -194,7 +239,7 @@ struct Entry {
 
 // Shown before kEntries. These keys have other meanings in the live view.
 constexpr Entry kReplayEntries[] = {
-    {"space", "pause or go on"},
+    {"space", "pause or continue"},
     {"← →", "10 s back or forward; < > 10 min; , . one tick"},
     {"e  E", "jump to the next or previous verdict, precursor, action or death"},
     {"+ -", "faster or slower"},

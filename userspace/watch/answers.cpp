@@ -31,10 +31,11 @@ std::optional<HeapCensus> earlier_census(const TargetSnapshot& target, const Pro
 
 }  // namespace
 
-GrowthSource growth_of_latest(GrowthRecorder* recorder, const Board& board, NativeReads::Wait wait) {
+GrowthSource growth_of_latest(GrowthRecorder* recorder, const LatestSnapshot& latest_snapshot, NativeReads::Wait wait) {
     if (!recorder) return {};
-    return [recorder, &board, wait](const std::string& name, const GrowthRequest& request) -> std::optional<Growth> {
-        const SnapshotPtr latest = board.latest();
+    return [recorder, &latest_snapshot, wait](const std::string& name,
+                                              const GrowthRequest& request) -> std::optional<Growth> {
+        const SnapshotPtr latest = latest_snapshot.get();
         if (!latest) return std::nullopt;
         const TargetSnapshot* target = find_target(*latest, name);
         return target ? std::optional(recorder->report(*target, request, wait)) : std::nullopt;

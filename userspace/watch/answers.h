@@ -1,7 +1,7 @@
 #pragma once
 #include "outputs/growth/growth_report.h"
 #include "outputs/heap/heap_route.h"
-#include "outputs/http/board.h"
+#include "outputs/http/latest_snapshot.h"
 #include "recording/recorder.h"
 #include "watch/deaths/death_reporter.h"
 #include "watch/growth/growth_recorder.h"
@@ -13,7 +13,7 @@
 namespace memscope {
 
 // Growth of a target at the latest tick. Wait::yes is not for the thread of the ticks.
-GrowthSource growth_of_latest(GrowthRecorder* recorder, const Board& board, NativeReads::Wait wait);
+GrowthSource growth_of_latest(GrowthRecorder* recorder, const LatestSnapshot& latest_snapshot, NativeReads::Wait wait);
 
 // Takes censuses of one process, or of the largest ones.
 HeapSource heap_on_request(HeapRecorder& recorder);

@@ -10,8 +10,8 @@
 #include "sources/cgroup/cgroup_hierarchy.h"
 #include "sources/proc/host.h"
 #include "sources/proc/procfs.h"
+#include "sources/proc/self_usage.h"
 #include "watch/targets/cgroup_targets.h"
-#include "watch/targets/follow_tree.h"
 #include "watch/targets/process_target.h"
 
 namespace memscope {
@@ -41,12 +41,16 @@ bool reports_cgroups(const std::vector<Probe>& probes) {
 // Opens the source of the targets: the cgroups that the user named, the tree of a process, or a cgroup that memscope
 // has made.
 Result<std::unique_ptr<TargetSource>> open_targets(const SysRoot& root, const CgroupHierarchy& hierarchy,
-                                                   const WatchOptions& options) {
+                                                   ReadHelpers& helpers, const WatchOptions& options) {
     const auto as_source = [](auto opened) -> Result<std::unique_ptr<TargetSource>> {
         if (!opened) return opened.error();
         return std::unique_ptr<TargetSource>(std::move(*opened));
     };
-    if (options.pid) return as_source(ProcessTarget::open(root, hierarchy, *options.pid));
+    const auto read_argv = [&helpers](const ProcessId& id) -> std::vector<std::string> {
+        auto details = helpers.quick.ask(DetailsJob{.id = id});  // waits for 1 s at most
+        return details && *details && **details ? std::move((***details).argv) : std::vector<std::string>{};
+    };
+    if (options.pid) return as_source(ProcessTarget::open(root, hierarchy, *options.pid, read_argv));
     if (options.own_cgroup) return as_source(CgroupTargets::open_own(hierarchy, *options.own_cgroup, options.shown));
     return as_source(CgroupTargets::open(hierarchy, options.cgroups, options.wait));
 }
@@ -112,13 +116,13 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     if (auto error = obstacle(facts, parse_privileges(status ? *status : ""), plan)) return *error;
     const auto hierarchy = find_hierarchy(root);
     if (!hierarchy) return hierarchy.error();
-    auto source = open_targets(root, *hierarchy, options);
-    if (!source) return source.error();
     // Helpers are forked before there are threads and BPF maps, so that they inherit neither.
     auto reads = ReadHelpers::start(root, !options.gpu && !options.growth ? ReadHelpers::Probes::none
                                           : facts.many_user_probes        ? ReadHelpers::Probes::at_once
                                                                           : ReadHelpers::Probes::one_by_one);
     if (!reads) return reads.error();
+    auto source = open_targets(root, *hierarchy, **reads, options);
+    if (!source) return source.error();
     auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
                                          .spawner = (*reads)->spawner,
                                          .follow_descendants = options.pid.has_value(),

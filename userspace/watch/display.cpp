@@ -1,6 +1,5 @@
 #include "watch/display.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include "outputs/json/tick_json.h"
@@ -9,11 +8,6 @@
 
 namespace memscope {
 namespace {
-
-bool standard_error_has_room() {
-    pollfd standard_error{STDERR_FILENO, POLLOUT, 0};
-    return ::poll(&standard_error, 1, 0) == 1;
-}
 
 std::string warning(const Error& error) { return "memscope: " + error.message(); }
 
@@ -40,6 +34,12 @@ std::optional<View> open_view(const WatchOptions& options, const GrowthSource& g
     return view ? std::optional<View>(std::move(*view)) : std::nullopt;
 }
 
+// Opens standard error now, because a later message may say that no file descriptor is free.
+Display::Display(const WatchOptions& options, std::optional<LineStream> output, std::optional<View> view)
+    : options_(&options), output_(std::move(output)), view_(std::move(view)) {
+    if (auto opened = LineStream::open(STDERR_FILENO)) messages_.emplace(std::move(*opened));
+}
+
 Status Display::watch_descriptors(Wakeups& wakeups) const {
     if (view_) return wakeups.watch_terminal(view_->input_fd());
     if (output_ && output_->fd() >= 0) return wakeups.watch_output(output_->fd());
@@ -48,10 +48,9 @@ Status Display::watch_descriptors(Wakeups& wakeups) const {
 
 Display::Wish Display::on_keys() { return view_->on_input() == View::Wish::quit ? Wish::quit : Wish::none; }
 
-void Display::on_room() { closed_ = output_->write_rest() == LineStream::Outcome::closed || closed_; }
-
-void Display::write(const std::vector<std::string>& lines) {
-    closed_ = output_->write_tick(lines) == LineStream::Outcome::closed || closed_;
+void Display::write_rest() {
+    if (output_ && output_->write_rest() == LineStream::Outcome::closed) closed_ = true;
+    if (messages_) (void)messages_->write_rest();
 }
 
 void Display::print(const Snapshot* before, const Snapshot& tick, const Snapshot& events) {
@@ -70,7 +69,9 @@ void Display::print(const Snapshot* before, const Snapshot& tick, const Snapshot
         lines = notices_.write(before, events);
     if (is_status_due())
         for (const TargetSnapshot& target : tick.targets) lines.push_back(status_text(tick, target, false));
-    if (!lines.empty()) write(lines);
+    if (lines.empty()) return;
+    const auto outcome = options_->json ? output_->write_tick(lines) : output_->write_lines(lines);
+    if (outcome == LineStream::Outcome::closed) closed_ = true;
 }
 
 bool Display::is_status_due() {
@@ -88,8 +89,8 @@ void Display::redraw(const SnapshotPtr& tick) {
 void Display::notify(const std::vector<std::string>& lines) {
     if (view_)
         for (const std::string& line : lines) show_in_view(line);
-    else if (prints_events() && !lines.empty())
-        write(lines);
+    else if (prints_events() && !lines.empty() && output_->write_lines(lines) == LineStream::Outcome::closed)
+        closed_ = true;
 }
 
 void Display::notify_of_death(const std::vector<std::string>& lines) {
@@ -99,10 +100,8 @@ void Display::notify_of_death(const std::vector<std::string>& lines) {
 }
 
 void Display::warn(const Error& error) {
-    if (view_)
-        show_in_view(warning(error));
-    else if (standard_error_has_room())
-        memscope::warn(error);
+    if (view_) return show_in_view(warning(error));
+    if (messages_) (void)messages_->write_lines({warning(error)});
 }
 
 void Display::warn_at_start(const Error& error) {
@@ -130,13 +129,14 @@ void Display::keep(const std::string& line) {
 
 void Display::leave_view() {
     view_.reset();
-    if (output_ && !kept_.empty()) write(kept_);
+    if (output_ && !kept_.empty()) (void)output_->write_lines(kept_);
     kept_.clear();
 }
 
 void Display::finish(Seconds at_most) {
     if (output_) output_->finish(at_most);
     warn_of_output();
+    if (messages_) messages_->finish(at_most);
 }
 
 }  // namespace memscope

@@ -25,14 +25,13 @@ std::optional<View> open_view(const WatchOptions& options, const GrowthSource& g
 class Display {
   public:
     // `options` must live as long as the display.
-    Display(const WatchOptions& options, std::optional<LineStream> output, std::optional<View> view)
-        : options_(&options), output_(std::move(output)), view_(std::move(view)) {}
+    Display(const WatchOptions& options, std::optional<LineStream> output, std::optional<View> view);
 
     Status watch_descriptors(Wakeups& wakeups) const;  // asks for Wake::keys, resize and output
     enum class Wish { none, quit };
     Wish on_keys();
     void on_resize() { view_->resized(); }
-    void on_room();  // standard output can take more
+    void write_rest();  // what standard output and standard error had no room for before
 
     // The events between two ticks, as lines; with --json the tick itself. `events`: the tick without the deaths that
     // notify_of_death() has shown.
@@ -44,7 +43,7 @@ class Display {
     // In the live view only the first line is shown, which says what happened. All lines are printed when it has
     // closed.
     void notify_of_death(const std::vector<std::string>& lines);
-    // Does not wait: if standard error is a full pipe, the message is dropped, because a tick must not be delayed.
+    // If standard error has no room, the message is written later.
     void warn(const Error& error);
     // Before the first tick, so it may wait for standard error.
     void warn_at_start(const Error& error);
@@ -55,17 +54,17 @@ class Display {
     std::uint64_t skipped() const { return output_ ? output_->skipped() : 0; }  // ticks
 
     void leave_view();             // restores the terminal, and prints the lines that the view had shown
-    void finish(Seconds at_most);  // prints the rest of the last tick
+    void finish(Seconds at_most);  // prints the rest of the last tick, and messages that are left
 
   private:
     bool prints_events() const { return output_ && !options_->json && !options_->quiet; }
     bool is_status_due();
-    void write(const std::vector<std::string>& lines);
     void show_in_view(const std::string& line);
     void keep(const std::string& line);
 
     const WatchOptions* options_;
     std::optional<LineStream> output_;
+    std::optional<LineStream> messages_{};  // standard error
     std::optional<View> view_;
     NoticeWriter notices_{};
     std::vector<std::string> kept_{};  // lines to print when the view has closed

@@ -58,11 +58,12 @@ std::optional<WatchFailure> Loop::release_command() {
         error.where += " '" + parts_.options.command.front() + "'";
         return WatchFailure{error, false, parts_.command->failed_start(error)};
     }
-    if (!std::exchange(released_, true)) hand_out(parts_.board.latest());
+    if (!std::exchange(released_, true)) hand_out(parts_.latest_snapshot.get());
     return std::nullopt;
 }
 
 Result<Loop::Next> Loop::handle(Wake wake) {
+    parts_.display.write_rest();
     switch (wake) {
         case Wake::stop:
             if (!parts_.command) return Next::stop;
@@ -80,7 +81,6 @@ Result<Loop::Next> Loop::handle(Wake wake) {
             command_ended_ = true;  // the tick records how it ended
             break;
         case Wake::output:
-            parts_.display.on_room();
             return Next::go_on;
         case Wake::keys:
             return parts_.display.on_keys() == Display::Wish::quit ? Next::stop : Next::go_on;
@@ -143,7 +143,7 @@ Status Loop::tick() {
     const auto snapshot = std::make_shared<const Snapshot>(std::move(*taken));
     parts_.reports.remember(snapshot);
     if (parts_.options.on_snapshot) parts_.options.on_snapshot(*snapshot);
-    parts_.board.publish(snapshot);
+    parts_.latest_snapshot.publish(snapshot);
     if (parts_.command && !released_) return Done{};  // the command may not exist: release_command() checks that
     hand_out(snapshot);
     return check_helpers();
@@ -246,6 +246,7 @@ void Loop::report_recorder_troubles() {
 void Loop::linger() {
     const WatchOptions& options = parts_.options;
     parts_.pulse.rest();
+    parts_.display.finish(kLastLines);  // no tick follows that would write the rest
     if (latest_) {
         Snapshot last = *latest_;
         if (!options.json && !options.quiet) {
@@ -256,15 +257,16 @@ void Loop::linger() {
         for (TargetSnapshot& target : last.targets) end_target(target);
         const auto ended = std::make_shared<const Snapshot>(std::move(last));
         parts_.display.redraw(ended);
-        parts_.board.publish(ended);
+        parts_.latest_snapshot.publish(ended);
+        parts_.display.finish(kLastLines);
     }
     const Seconds time = options.linger.value_or(parts_.command ? Seconds{0} : Seconds{60});
     if (!options.listen || time <= Seconds{0} || stopped_) return;
     if (parts_.display.has_view()) return linger_in_view(time);
     await_actions();
-    Snapshot last = *parts_.board.latest();
+    Snapshot last = *parts_.latest_snapshot.get();
     last.self.actions = parts_.actions.tally();
-    parts_.board.publish(std::make_shared<const Snapshot>(std::move(last)));
+    parts_.latest_snapshot.publish(std::make_shared<const Snapshot>(std::move(last)));
     stopped_ = stopped_ || parts_.pulse.stopped_within(parts_.wakeups, time);
 }
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <variant>
 
-#include "outputs/http/board.h"
+#include "outputs/http/latest_snapshot.h"
 #include "recording/recorder.h"
 #include "watch/actions/actions.h"
 #include "watch/collector.h"
@@ -20,7 +20,7 @@ namespace memscope {
 // after the last tick.
 class Loop {
   public:
-    // What the loop works with. `options` and `board` must live as long as the loop, a command, too.
+    // What the loop works with. `options`, `latest_snapshot` and `command` (if not null) must outlive the loop.
     struct Parts {
         const WatchOptions& options;
         OwnCommand* command;
@@ -30,11 +30,11 @@ class Loop {
         DeathReporter reports;
         Actions actions;
         Pulse pulse;
-        Board& board;
+        LatestSnapshot& latest_snapshot;
     };
     explicit Loop(Parts parts) : parts_(std::move(parts)) {}
 
-    // Null: nothing is recorded. Must live until run() has ended.
+    // Null: nothing is recorded. `recorder` must live until run() has ended.
     void record_with(Recorder* recorder);
     Status prepare();  // takes the first tick, so that all outputs have values from here on
     std::variant<int, WatchFailure> run();

@@ -91,7 +91,7 @@ Wake Wakeups::wait() {
         }
         const bool terminal = said == Wake::keys || said == Wake::resize;
         const bool can_wait = terminal || said == Wake::watchdog;  // they are still pending at the next call
-        // `output` is reported only once. A tick may replace it, because a tick writes pending output, too.
+        // `output` is reported only once. Another wake may replace it, because every wake writes pending output.
         const bool must_not_wait =
             wake == Wake::command_ended || (can_wait && (wake == Wake::tick || wake == Wake::output));
         if (said != Wake::events && !must_not_wait) wake = said;

@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/version.h"
 #include "outputs/http/http_server.h"
 #include "outputs/http/routes.h"
-#include "outputs/version.h"
 #include "recording/store.h"
-#include "sources/proc/descendants.h"
 #include "sources/proc/procfs.h"
 #include "watch/answers.h"
 #include "watch/clock.h"
 #include "watch/loop.h"
 #include "watch/self/least_privilege.h"
-#include "watch/self/rendezvous.h"
 #include "watch/self/self_protection.h"
+#include "watch/self/watcher_sockets.h"
 
 namespace memscope {
 namespace {
@@ -114,43 +113,48 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& a
 
     Heartbeat heartbeat(options.interval);  // must outlive the servers, which read it
     const auto trouble = [&heartbeat] { return heartbeat.trouble(read_clock().boot_ns); };
-    Board board;                                     // must outlive the servers, which read it
+    LatestSnapshot latest_snapshot;                  // must outlive the servers, which read it
     std::optional<Loop> loop;                        // must outlive the servers: requests for growth read its collector
     HeapRecorder& heap = collector->heap();          // keeps its address when the collector is moved
     GrowthRecorder* recorder = collector->growth();  // keeps its address when the collector is moved
-    const GrowthSource growth = growth_of_latest(recorder, board, NativeReads::Wait::yes);
-    auto http = serve(options, is_service,
-                      make_routes(board, {.status = options.http_status, .growth = growth, .trouble = trouble}));
+    const GrowthSource growth = growth_of_latest(recorder, latest_snapshot, NativeReads::Wait::yes);
+    auto http =
+        serve(options, is_service,
+              make_routes(latest_snapshot, {.status = options.http_status, .growth = growth, .trouble = trouble}));
     if (!http) return cannot(http.error());
     if (http->refused) options.listen.reset();
-    loop.emplace(
-        Loop::Parts{.options = options,
-                    .command = command,
-                    .wakeups = std::move(*wakeups),
-                    .collector = std::move(*collector),
-                    .display = Display(options, std::move(*output),
-                                       open_view(options, growth_of_latest(recorder, board, NativeReads::Wait::no))),
-                    .reports = DeathReporter(std::move(reports), growth_at_death(recorder)),
-                    .actions = std::move(*actions),
-                    .pulse = Pulse(std::move(service), heartbeat),
-                    .board = board});
+    loop.emplace(Loop::Parts{
+        .options = options,
+        .command = command,
+        .wakeups = std::move(*wakeups),
+        .collector = std::move(*collector),
+        .display = Display(options, std::move(*output),
+                           open_view(options, growth_of_latest(recorder, latest_snapshot, NativeReads::Wait::no))),
+        .reports = DeathReporter(std::move(reports), growth_at_death(recorder)),
+        .actions = std::move(*actions),
+        .pulse = Pulse(std::move(service), heartbeat),
+        .latest_snapshot = latest_snapshot});
     std::optional<Recorder> recording;  // ends before the loop, because its thread reads growth from the collector
     if (recordings) {
         recording.emplace(*std::move(recordings), Recorder::Settings{.meta = recorded_options(options),
                                                                      .growth = growth_to_record(recorder),
-                                                                     .peak_growth = peak_growth_to_record(recorder)});
+                                                                     .peak_growth = peak_growth_to_record(recorder),
+                                                                     .stop_growth = [recorder] {
+                                                                         if (recorder) recorder->stop_waiting();
+                                                                     }});
         loop->record_with(&*recording);
     }
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
     if (http->refused) loop->display().warn_at_start(*http->refused);
-    if (const SnapshotPtr first = board.latest()) explain_first_tick(root, options, *first, loop->display());
+    if (const SnapshotPtr first = latest_snapshot.get()) explain_first_tick(root, options, *first, loop->display());
 
-    // Without the socket `memscope status` does not find this watcher. That is a warning only, and watching goes on.
+    // Without the socket `memscope status` does not find this watcher. The watcher itself works without it, so it only
+    // prints a warning.
     remove_stale_sockets(root);
     auto status = HttpServer::on_unix(
         own_socket(root),
         make_routes(
-            board,
+            latest_snapshot,
             {.status = true, .growth = growth, .trouble = trouble, .heap = heap_on_request(heap), .record = true}));
     if (!status) loop->display().warn_at_start(status.error());
     auto ended = loop->run();

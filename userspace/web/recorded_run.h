@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "recording/recording.h"
 #include "web/run_state.h"
 

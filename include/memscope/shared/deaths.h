@@ -7,7 +7,7 @@
 #include <memscope/shared/wire.h>
 
 /* Maximum number of processes at one time that were sent a fatal signal and have not exited yet. */
-#define MS_LAST_WORDS 8192
+#define MS_DEATH_EVIDENCE_ENTRIES 8192
 /* Size of the last component of a path; a longer name is truncated. */
 #define MS_NAME_BYTES 64
 /* A failed allocation explains an exit with an error status that follows within this time. */
@@ -111,7 +111,7 @@ struct ms_death {
     __s32 exit_code; /* as wait() returns it */
     __u32 parent;
     struct ms_failure failure;
-    struct ms_death_evidence words;
+    struct ms_death_evidence evidence;
     struct ms_gpu_failure gpu_failure;
     struct ms_host_failure host_failure;
 };

@@ -9,7 +9,7 @@
 #include <memscope/shared/wire.h>
 
 /* A new private writable anonymous mapping that is smaller than this is not sent, and a change of the break is sent
- * when it adds up to this. All other changes are sent, whatever their size, because they may concern a part of a known
+ * when it adds up to this. All other changes of any size are sent, because they may concern a part of a known
  * range. */
 #define MS_RANGE_LEAST_BYTES (64u << 10)
 

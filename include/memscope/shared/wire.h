@@ -31,31 +31,31 @@
 #define MS_STALLED_THREADS 4096
 
 /* Each kind of loss has its own counter: slot, and word used as a metric label. */
-#define MS_LOSSES(X)                                                                                              \
-    X(RING_FULL, "ring_full")                 /* an event was dropped: the collector did not read fast enough */  \
-    X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */          \
-    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */    \
-    X(MAPPINGS_FULL, "mappings_full")         /* an address space found the map of mapped bytes full */           \
-    X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed in each attempt to read them */             \
-    X(MEMBERS_FULL, "members_full")           /* a descendant found the map of followed processes full */         \
-    X(SPACES_FULL, "spaces_full")             /* a process found the map of growing processes full */             \
-    X(STACKS_FULL, "stacks_full")             /* a stack or a name was dropped: its ring buffer was full */       \
-    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                      \
-    X(RANGES_FULL, "ranges_full")             /* a range event was dropped; /proc/PID/maps is read instead */     \
-    X(STALLS_FULL, "stalls_full")             /* a stalled thread found the map of stalled threads full */        \
-    X(DEATHS_FULL, "deaths_full")             /* a death was dropped: its ring buffer was full */                 \
-    X(LAST_WORDS_FULL, "last_words_full")     /* the sender of a fatal signal is lost: the map was full */        \
-    X(GPU_LIVE_FULL, "gpu_live_full")         /* a CUDA allocation found the map of live allocations full */      \
-    X(GPU_ACCOUNTS_FULL, "gpu_accounts_full") /* a process that calls the CUDA driver found the map full */       \
-    X(GPU_SITES_FULL, "gpu_sites_full")       /* a CUDA allocation has no stack: map full, or scratch in use */   \
-    X(GPU_CALLS_FULL, "gpu_calls_full")       /* a call of the CUDA driver found the map of pending calls full */ \
-    X(GPU_UNREADABLE, "gpu_unreadable")       /* the result of a call of the CUDA driver could not be read */     \
-    X(GPU_UNMAP_CUT, "gpu_unmap_cut")         /* an unmapped range had too many mappings for one call */          \
-    X(TENSORS_FULL, "tensors_full")           /* a tensor found the map of live tensors full */                   \
-    X(TENSOR_ACCOUNTS_FULL, "tensor_accounts_full") /* a process that allocates tensors found the map full */     \
-    X(TENSOR_UNREADABLE, "tensor_unreadable")       /* an argument of a PyTorch probe could not be read */        \
-    X(HOST_TENSORS_FULL, "host_tensors_full")       /* a host storage found the map of live storages full */      \
-    X(HOST_ACCOUNTS_FULL, "host_accounts_full")     /* a process with host storages found the map full */         \
+#define MS_LOSSES(X)                                                                                                   \
+    X(RING_FULL, "ring_full")                       /* an event was dropped: the collector did not read fast enough */ \
+    X(CGROUP_TOO_DEEP, "cgroup_too_deep")           /* membership undecided after MS_CGROUP_DEPTH ancestors */         \
+    X(THREADS_TRUNCATED, "threads_truncated")       /* faults of threads beyond MS_THREADS_SUMMED were not summed */   \
+    X(MAPPINGS_FULL, "mappings_full")               /* no free entry in the map of mapped bytes */                     \
+    X(MAPPINGS_TORN, "mappings_torn")               /* mapped bytes changed in each attempt to read them */            \
+    X(MEMBERS_FULL, "members_full")                 /* no free entry in the map of followed processes */               \
+    X(SPACES_FULL, "spaces_full")                   /* no free entry in the map of growing processes */                \
+    X(STACKS_FULL, "stacks_full")                   /* a stack or a name was dropped: its ring buffer was full */      \
+    X(PYTHON_UNREADABLE, "python_unreadable")       /* a Python stack or name could not be read */                     \
+    X(RANGES_FULL, "ranges_full")                   /* a range event was dropped; /proc/PID/maps is read instead */    \
+    X(STALLS_FULL, "stalls_full")                   /* no free entry in the map of stalled threads */                  \
+    X(DEATHS_FULL, "deaths_full")                   /* a death was dropped: its ring buffer was full */                \
+    X(LAST_WORDS_FULL, "last_words_full")           /* the sender of a fatal signal is lost: the map was full */       \
+    X(GPU_LIVE_FULL, "gpu_live_full")               /* no free entry in the map of live CUDA allocations */            \
+    X(GPU_ACCOUNTS_FULL, "gpu_accounts_full")       /* no free entry in the map of processes that call CUDA */         \
+    X(GPU_SITES_FULL, "gpu_sites_full")             /* a CUDA allocation has no stack: map full, or scratch in use */  \
+    X(GPU_CALLS_FULL, "gpu_calls_full")             /* no free entry in the map of pending CUDA calls */               \
+    X(GPU_UNREADABLE, "gpu_unreadable")             /* the result of a call of the CUDA driver could not be read */    \
+    X(GPU_UNMAP_CUT, "gpu_unmap_cut")               /* an unmapped range had too many mappings for one call */         \
+    X(TENSORS_FULL, "tensors_full")                 /* no free entry in the map of live tensors */                     \
+    X(TENSOR_ACCOUNTS_FULL, "tensor_accounts_full") /* no free entry in the map of processes with tensors */           \
+    X(TENSOR_UNREADABLE, "tensor_unreadable")       /* an argument of a PyTorch probe could not be read */             \
+    X(HOST_TENSORS_FULL, "host_tensors_full")       /* no free entry in the map of live host storages */               \
+    X(HOST_ACCOUNTS_FULL, "host_accounts_full")     /* no free entry in the map of processes with host storages */     \
     X(HOST_SITES_FULL, "host_sites_full")           /* a host storage has no stack: map full, or scratch in use */
 
 enum ms_loss {

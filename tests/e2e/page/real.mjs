@@ -33,7 +33,7 @@ async function live(pages) {
         const first = await spanOf(tab);
         check("a live leak: the plots go on", await until(tab, (was) => !document.querySelector("#held .plot").getAttribute("aria-label").includes(`to ${was}`), first?.[1], 10));
         await tab.getByRole("button", { name: "Take a census now" }).click();
-        check("a live leak: a census shows who holds it", await until(tab, () => document.querySelector("#heap table")?.textContent.includes("val_outputs"), null, 20), await text(tab, "#heap"));
+        check("a live leak: a census shows which container holds it", await until(tab, () => document.querySelector("#heap table")?.textContent.includes("val_outputs"), null, 20), await text(tab, "#heap"));
         check("a live leak: it fits 1280 pixels", await fits(tab));
         await pages.shoot(tab, "real-live-1280-light");
         await tab.emulateMedia({ colorScheme: "dark" });
@@ -81,7 +81,7 @@ async function death(pages) {
 async function gpus(pages) {
     await pages.open("GPUs", address, {}, async (tab) => {
         check("GPUs: there are two", await until(tab, () => document.querySelectorAll("#gpus .uplot").length === 2, null, 15), await text(tab, "#gpus"));
-        check("GPUs: what others hold", /by others\s*6[0-9] GiB/.test(await text(tab, "#gpus")), await text(tab, "#gpus"));
+        check("GPUs: what other processes hold", /by other processes\s*6[0-9] GiB/.test(await text(tab, "#gpus")), await text(tab, "#gpus"));
         check("GPUs: the process tree has a column", await until(tab, () => document.querySelector("#processes thead")?.textContent.includes("GPU"), null, 5), await text(tab, "#processes"));
         await tab.locator("#gpus").scrollIntoViewIfNeeded();
         await pages.shoot(tab, "real-gpus-1280-light");

@@ -173,9 +173,9 @@ export function sample(options = {}) {
         mode, target: hostile ? hostileNames.script : "train", version: "0.9", recording: "train.memscope", began, ended, ticks: seconds, interval: 1,
         summary: {
             verdict: "leaking",
-            sentence: `The floor has risen steadily by ${(slope * 3600 / GiB).toFixed(1)} GiB/h since 6 min and is now ${(level(seconds) / GiB).toFixed(1)} GiB: look at what is kept from step to step. Most of it is the trainer: it grew by 154 MiB in 3 min (pid 20083, python3, 1 level below torchrun). \`${path}\` (list) has grown by 416 tuples and 104 MiB in 5 min; 98 % of the growth.`,
+            sentence: `The floor has risen steadily by ${(slope * 3600 / GiB).toFixed(1)} GiB/h since 6 min and is now ${(level(seconds) / GiB).toFixed(1)} GiB: find the objects that the job keeps from one step to the next. Most of it is the trainer: it grew by 154 MiB in 3 min (pid 20083, python3, 1 level below torchrun). \`${path}\` (list) has grown by 416 tuples and 104 MiB in 5 min; 98 % of the growth.`,
             peak_bytes: Math.round(level(seconds)), peak_time: ended - 3, kernel_peak_bytes: limit, limit_bytes: limit, limit_owner: "own", floor_bytes: Math.round(level(seconds)), slope_bytes_per_second: slope,
-            advice: ["It was leaking, and most of what grew is kept at validate (train.py:60): look at what is kept there from step to step (lists of losses, caches, hooks, tensors with their graph)."],
+            advice: ["It was leaking, and validate (train.py:60) keeps most of the growth that is attributed: find the objects that are kept there from one step to the next (lists of losses, caches, hooks, tensors with their graph)."],
             deaths: death ? [{ time: ended - 2, pid: 20083, comm: "python3", role: "trainer 0", cause: "oom_kill", text: killed }] : [],
             warmup_ended: began + warmup, leak_started: began + warmup,
         },

@@ -23,6 +23,18 @@ Outer sent(const Outer& value) {
     return back ? *back : Outer{};
 }
 
+struct Forgetful {
+    std::string name{};
+    std::optional<int> forgotten{};
+    auto fields() { return std::tie(name); }
+};
+
+TEST(Packing, AStructMustListAllItsMembers) {
+    EXPECT_TRUE(lists_all_members<Inner>());
+    EXPECT_TRUE(lists_all_members<Outer>());
+    EXPECT_FALSE(lists_all_members<Forgetful>());
+}
+
 TEST(Packing, ASharedValueArrives) {
     const Outer back = sent({.inner = std::make_shared<const Inner>(Inner{.name = "list"}), .number = 7});
     ASSERT_TRUE(back.inner);

@@ -28,7 +28,7 @@ TEST(Error, SaysWhatFailedWhyAndWhatToDo) {
     EXPECT_EQ(plain_error("", "do right").message(), "do right");
 }
 
-TEST(Error, IsOneLineWhateverBytesItHolds) {
+TEST(Error, IsOneLineForAnyBytes) {
     EXPECT_EQ(plain_error("a\nb\x1b[2J").message(), "a\\nb\\x1b[2J");
     EXPECT_EQ(plain_error("a", "b\nc").message(), "a; b\\nc");
 }

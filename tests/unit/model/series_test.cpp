@@ -105,7 +105,7 @@ TEST(Series, WhatIsAskedForSinceATimeHasNothingOlder) {
     for (const Bin& bin : series.bins(20000)) EXPECT_GE(bin.low_at, 20000);
 }
 
-TEST(Series, LookingChangesNothing) {
+TEST(Series, ReadingChangesNothing) {
     Series looked_at;
     Series left_alone;
     for (int t = 0; t < 5000; ++t) {

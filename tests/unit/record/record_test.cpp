@@ -195,7 +195,7 @@ TEST(Record, ARecordOfALaterVersionNamesTheProgramThatReadsIt) {
     EXPECT_THAT(read.error().message(), HasSubstr(" or later"));
 }
 
-TEST(Record, OtherBytesAreToldApart) {
+TEST(Record, OtherBytesAreRefused) {
     EXPECT_EQ(decode_record<Growth>("").error().message(), "is not a record of memscope");
     EXPECT_EQ(decode_record<Growth>("{\"report\": \"death\"}").error().message(), "is not a record of memscope");
     EXPECT_EQ(decode_record<Growth>(encode_record(Snapshot{})).error().message(),

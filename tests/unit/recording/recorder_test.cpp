@@ -145,7 +145,7 @@ TEST_F(ARecorder, KeepsTheGrowthUntilADeathWithTheTimeOfTheDeath) {
     EXPECT_EQ((*until_death)->mapped.sites.front().bytes, 2) << "of the processes before the death";
 }
 
-TEST_F(ARecorder, TellsTheFileOfATarget) {
+TEST_F(ARecorder, ReturnsTheFileOfATarget) {
     Recorder recorder(store_in(directory), {});
     EXPECT_EQ(recorder.file_of("train"), "");
     recorder.take(tick(0), Seconds{100});

@@ -471,7 +471,7 @@ TEST_F(ARecording, IsRefusedIfATickIsForged) {
 }
 
 // Most damage is found by SQLite, zstd or the checksum of a record. The rest must be harmless.
-TEST_F(ARecording, IsReadOrRefusedWhateverIsDamaged) {
+TEST_F(ARecording, IsReadOrRefusedWhereverItIsDamaged) {
     const fs::path path =
         recorded_run(directory, "train", 5, [](int i) { return Bytes{static_cast<std::uint64_t>(i)}; });
     std::ifstream in(path, std::ios::binary);

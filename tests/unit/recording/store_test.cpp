@@ -123,7 +123,7 @@ TEST_F(ARecordingStore, FindsRecordingsAlsoInFolders) {
     EXPECT_THAT(*found, testing::ElementsAre(directory / "0/a.memscope", directory / "b.memscope"));
 }
 
-TEST_F(ARecordingStore, RemovesARecordingThatNobodyWrites) {
+TEST_F(ARecordingStore, RemovesARecordingWithoutAWriter) {
     RecordingStore store = store_in(directory);
     {
         const auto made = store.create("train", 0);

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "recording/recorder.h"
 #include "review/export.h"
-#include "review/moments.h"
 #include "review/replay.h"
 #include "review/run_summary.h"
 #include "support/fake_tree.h"
@@ -121,7 +120,7 @@ TEST_F(AClockThatIsSet, DoesNotStopAReplay) {
 TEST_F(AClockThatIsSet, IsFollowedToAMoment) {
     Recording recording = reopened(recorded("set", true));
     const RecordedTarget target = *recording.target({});
-    const auto place = [&](double moment) { return place_of(recording, target, moment)->count(); };
+    const auto place = [&](double moment) { return recording.place_of(target, moment)->count(); };
     EXPECT_EQ(place(kBegan + 30), 30);
     EXPECT_EQ(place(time_of(5, true) - 90), -3 * kHour + 300 - 90) << "before the begin";
     EXPECT_EQ(place(time_of(7, true) + 15), 435);

@@ -115,7 +115,7 @@ TEST_F(ARun, HasNoPhasesIfNoWarmUpHasEnded) {
     EXPECT_FALSE(run.plateau_peak);
 }
 
-TEST_F(ARun, TellsWhenTheKernelsMarkWasReached) {
+TEST_F(ARun, ShowsWhenTheKernelsMarkWasReached) {
     for (int i = 0; i < 5; ++i) {
         Snapshot snapshot = tick_of("train", kBegan + i, {100 * kMiB});
         snapshot.targets[0].memory.peak = Bytes{(i < 3 ? 100 : 180) * kMiB};
@@ -126,7 +126,7 @@ TEST_F(ARun, TellsWhenTheKernelsMarkWasReached) {
     EXPECT_EQ(run.kernel_peak_time, kBegan + 3);
 }
 
-TEST_F(ARun, TellsThatTheKernelsMarkIsOlderThanTheRecording) {
+TEST_F(ARun, ShowsThatTheKernelsMarkIsOlderThanTheRecording) {
     Snapshot snapshot = tick_of("train", kBegan, {100 * kMiB});
     snapshot.targets[0].memory.peak = Bytes{900 * kMiB};
     tick(0, snapshot);
@@ -136,7 +136,7 @@ TEST_F(ARun, TellsThatTheKernelsMarkIsOlderThanTheRecording) {
     EXPECT_THAT(run_text(run, false), HasSubstr("from before the"));
 }
 
-TEST_F(ARun, TellsWhatWasDoneAboutPrecursors) {
+TEST_F(ARun, ShowsTheCommandsThatRanAtPrecursors) {
     tick(0, 100);
     event(1, "precursor", "eta: memory runs out in 12 s");
     event(2, "action", "train: --on-precursor was run: eta, python3 (pid 7)");

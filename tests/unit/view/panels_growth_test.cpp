@@ -123,7 +123,7 @@ TEST(ViewGrowth, SaysThatGrowthIsNotRecorded) {
     EXPECT_THAT(screen.text(), HasSubstr("growth is not recorded"));
 }
 
-TEST(ViewGrowth, NothingGrewIsSaid) {
+TEST(ViewGrowth, ReportsThatNothingGrew) {
     const Growth none;
     EXPECT_THAT(
         text_of(growth_panel(&none, GrowthPanel::mapped, 1000, 80)),

@@ -53,7 +53,7 @@ Snapshot hostile() {
     return snapshot;
 }
 
-TEST(ViewScreen, NeverLeavesItsSizeWhateverTheNames) {
+TEST(ViewScreen, NeverExceedsItsSizeWithAnyNames) {
     Screen screen(hostile());
     screen.tick([] {
         Snapshot next = hostile();
@@ -348,8 +348,8 @@ ScopeVerdict long_leak() {
     verdict.holders = "`__main__.trainer.val_outputs` (list) has grown by 416 tuples and 104 MiB in 13 s.";
     verdict.explanation =
         "The floor has risen steadily by 480 MiB/min since 6 s (293 MiB in 38 s) and is now 465 MiB; at this rate the "
-        "limit of 576 MiB is reached in 14 s: look at what is kept from step to step. Most of it is the trainer: it "
-        "grew by 154 MiB in 19 s (pid 101, python3, 1 level below torchrun). " +
+        "limit of 576 MiB is reached in 14 s: find the objects that the job keeps from one step to the next. Most of "
+        "it is the trainer: it grew by 154 MiB in 19 s (pid 101, python3, 1 level below torchrun). " +
         verdict.holders +
         " It grows at the same lines again and again: Trainer.validate (train.py:13) keeps most of it (99 %).";
     return verdict;
@@ -565,13 +565,13 @@ TEST(ViewScreen, GpusHaveALineEachAndRolesAColumn) {
     Screen screen(with_gpus());
     const std::string text = screen.text();
     EXPECT_THAT(text, HasSubstr(" GPU 0 "));
-    EXPECT_THAT(text, HasSubstr("60 GiB here, 10 GiB others"));
+    EXPECT_THAT(text, HasSubstr("60 GiB by this target, 10 GiB by other processes"));
     EXPECT_THAT(text, HasSubstr(" GPU 1   the GPU is lost"));
     EXPECT_THAT(text, HasSubstr("  GPU "));
     EXPECT_THAT(text, HasSubstr("   60G"));
 }
 
-TEST(ViewScreen, WithoutGpusNothingIsSaidOfThem) {
+TEST(ViewScreen, WithoutGpusTheScreenDoesNotMentionThem) {
     Screen screen(example());
     EXPECT_THAT(screen.text(), Not(HasSubstr("GPU")));
 }

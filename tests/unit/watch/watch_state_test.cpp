@@ -110,10 +110,10 @@ struct ObservedJob {
     void kill(const ProcessId& id, const OomMark& mark) {
         now_ns += kSecond;
         state.apply(Exited{.time_ns = now_ns, .id = id, .target = kInner, .comm = "python3", .exit_code = SIGKILL});
-        DeathEvidence words{
+        DeathEvidence evidence{
             .time_ns = now_ns, .id = id, .target = kInner, .comm = "python3", .exit_code = SIGKILL, .oom = mark};
-        words.kill = SentSignal{.time_ns = now_ns, .number = SIGKILL, .by_kernel = true};
-        state.take(words);
+        evidence.kill = SentSignal{.time_ns = now_ns, .number = SIGKILL, .by_kernel = true};
+        state.take(evidence);
     }
 };
 
@@ -295,7 +295,7 @@ TEST(WatchState, GrowthThatIsFreeInsideMallocIsNotCalledALeakOfTheJobsObjects) {
     const Snapshot before = job.tick();
     ASSERT_EQ(before.targets.at(1).verdict()->judgement.verdict, Verdict::leaking);
     EXPECT_FALSE(before.targets[1].verdict()->cause) << "not known yet";
-    EXPECT_THAT(before.targets[1].verdict()->explanation, HasSubstr("look at what is kept"));
+    EXPECT_THAT(before.targets[1].verdict()->explanation, HasSubstr("find the objects that the job keeps"));
 
     job.state.take(census(kTrainer, job.now(), job.trainer, job.trainer - kGiB + kGiB / 8));
     const Snapshot after = job.tick();
@@ -308,7 +308,7 @@ TEST(WatchState, GrowthThatIsFreeInsideMallocIsNotCalledALeakOfTheJobsObjects) {
         ASSERT_TRUE(verdict.cause);
         EXPECT_EQ(verdict.cause->kind, GrowthCause::Kind::malloc_free);
         EXPECT_THAT(verdict.explanation, HasSubstr("are free inside malloc, where 64 arenas keep freed blocks"));
-        EXPECT_THAT(verdict.explanation, Not(HasSubstr("look at what is kept")));
+        EXPECT_THAT(verdict.explanation, Not(HasSubstr("find the objects that the job keeps")));
     }
 }
 
@@ -321,7 +321,7 @@ TEST(WatchState, GrowthThatIsLiveIsExplainedAsBefore) {
     job.state.take(census(kTrainer, job.now(), job.trainer, kGiB / 8));
     const Snapshot after = job.tick();
     EXPECT_FALSE(after.targets.at(1).verdict()->cause);
-    EXPECT_THAT(after.targets[1].verdict()->explanation, HasSubstr("look at what is kept"));
+    EXPECT_THAT(after.targets[1].verdict()->explanation, HasSubstr("find the objects that the job keeps"));
 }
 
 TEST(WatchState, APrecursorSaysHowMuchMemoryIsFreeInsideMalloc) {

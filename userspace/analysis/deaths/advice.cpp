@@ -65,10 +65,10 @@ void add_leak(const Judgement& judgement, const LeakFacts& facts, bool died, con
                          ", and no call site is known: run it again without --no-growth and --no-python, then "
                          "`memscope growth` names the lines.");
     else
-        advice.push_back(fmt::format(
-            "{}, and {} keeps most of the growth that is attributed: look at what is kept there from step to step "
-            "(lists of losses, caches, hooks, tensors with their graph).",
-            what, facts.top_site));
+        advice.push_back(
+            fmt::format("{}, and {} keeps most of the growth that is attributed: find the objects that are kept there "
+                        "from one step to the next (lists of losses, caches, hooks, tensors with their graph).",
+                        what, facts.top_site));
     if (judgement.verdict == Verdict::leaking)
         advice.push_back(fmt::format("A higher limit only delays {} OOM kill: it {} by {}.", died ? "the next" : "an",
                                      died ? "grew" : "grows", per_minute(judgement.floor_slope)));

@@ -38,9 +38,9 @@ struct DeathScene {
 
 // Decides why the process ended; none if it just exited. The caller fills in times, roles, paths of cgroups and mounts,
 // and the explanation.
-std::optional<Death> decide_death(const DeathEvidence& words, const DeathScene& scene);
+std::optional<Death> decide_death(const DeathEvidence& evidence, const DeathScene& scene);
 
 // The fatal signal with its sender. Null if memscope did not see the signal being sent.
-const SentSignal* deadly_signal(const DeathEvidence& words);
+const SentSignal* deadly_signal(const DeathEvidence& evidence);
 
 }  // namespace memscope

@@ -100,7 +100,7 @@ std::string device_name(const GpuShortage& shortage) {
     return shortage.gpu.empty() ? "its GPU" : printable(shortage.gpu);
 }
 
-// "; python (pid 12) held 60.0 GiB, 3 others 2.0 GiB": the largest holders, without the process itself.
+// "; python (pid 12) held 60.0 GiB, 3 other processes held 2.0 GiB": the largest holders, without the process itself.
 std::string holders_text(const Death& death) {
     constexpr std::size_t kMostNamed = 3;
     std::string text;
@@ -118,7 +118,9 @@ std::string holders_text(const Death& death) {
             others_used += *holder.used;
         }
     }
-    if (others > 0) text += fmt::format(", {} others {}", others, human_size(others_used));
+    if (others > 0)
+        text += fmt::format(", {} other {} held {}", others, others == 1 ? "process" : "processes",
+                            human_size(others_used));
     return text;
 }
 

@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-// One sentence about what happened, for the user. It is safe to print, whatever the names contain.
+// One sentence about what happened, for the user. It is safe to print, even if the names contain control characters.
 std::string explain_death(const Death& death);
 
 // "SIGKILL", "signal 35"

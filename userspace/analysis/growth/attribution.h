@@ -11,11 +11,11 @@ namespace memscope {
 // generated. It is the only definition, because the verdict and the growth table must name the same line.
 bool is_library(const PythonFrame& frame);
 
-// Merges sites of the same role with the same frames. Two native frames with the same function name are equal, whatever
-// their offsets. Largest first; sites without growth are left out.
+// Merges sites of the same role with the same frames. Two native frames with the same function name are equal. Their
+// offsets do not count. Largest first; sites without growth are left out.
 std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites);
 
-// Growth of a role at one own line: the sum of all stacks whose telling frame is the same.
+// Growth of a role at one own line: the sum of all stacks with the same own frame.
 struct OwnLine {
     GrowthSite site{};       // bytes and pids of all these stacks; the frames of the largest one
     std::size_t stacks = 1;  // number of these stacks

@@ -62,7 +62,7 @@ class LineHistory {
 };
 
 // Names the line that keeps most of what grew since watching began, in the minutes before LineHistory has seen enough.
-// It does not say whether the growth goes on.
+// It does not show whether the growth continues.
 class EarlyLines {
   public:
     explicit EarlyLines(Seconds every) : every_(every) {}

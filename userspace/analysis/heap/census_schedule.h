@@ -35,8 +35,8 @@ std::size_t count_large(std::span<const Process> processes, const std::optional<
 // role or of a GPU becomes `leaking`, and again from time to time while it leaks, and when a precursor becomes active.
 class CensusTrigger {
   public:
-    // `while_leaking`: time between two censuses during a leak. There are several, because a leak goes on for hours and
-    // a census says nothing about memory that grew after it.
+    // `while_leaking`: time between two censuses during a leak. There are several, because a leak continues for hours
+    // and a census says nothing about memory that grew after it.
     explicit CensusTrigger(Seconds while_leaking) : while_leaking_(while_leaking) {}
 
     enum class Reason { none, warmup_ended, urgent, leak_found };

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 namespace memscope {
 

@@ -14,7 +14,7 @@ constexpr Seconds kFreshCensus = std::chrono::minutes(30);
 // True if the parts of the census add up to the memory of the process, so that a part can be compared with it.
 bool is_complete_enough(const HeapCensus& census);
 
-// Follows the memory that allocators keep free in the processes of a target, from one census to the next, to tell
+// Follows the memory that allocators keep free in the processes of a target, from one census to the next, to show
 // whether growth is such memory. Keeps a bounded number of sizes of each process.
 class FreeGrowth {
   public:

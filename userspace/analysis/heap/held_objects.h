@@ -1,7 +1,7 @@
 #pragma once
 #include <optional>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 namespace memscope {
 

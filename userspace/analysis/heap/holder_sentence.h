@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 namespace memscope {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 // The difference of two censuses of the Python objects of one process.
 namespace memscope {
@@ -20,8 +20,8 @@ struct Changed {
 };
 
 // Containers are matched by path and type. The line numbers of frames in a path do not count, because the function that
-// holds a container goes on running. Containers that have the same path and type cannot be distinguished: their changes
-// are not known.
+// holds a container continues to run. Containers that have the same path and type cannot be distinguished: their
+// changes are not known.
 struct HolderGrowth {
     const Holder* now = nullptr;
     std::optional<std::int64_t> length_change{};

@@ -29,10 +29,10 @@ class ReturnedTops {
     };
     std::deque<Top> tops_{};      // oldest first; those of the last half hour, at most 32
     std::optional<Top> peak_{};   // the highest value since the size last fell back
-    std::optional<Bytes> low_{};  // the lowest value since then, while the size still falls
+    std::optional<Bytes> low_{};  // the lowest value since the size began to fall; none: it does not fall
 };
 
-// A steady rise that is still going on.
+// A steady rise that has not ended.
 struct SteadyRise {
     double rate = 0;   // bytes per second
     Seconds window{};  // how long it was observed
@@ -70,8 +70,8 @@ class Trend {
 
 // Conditions for a forecast from the trend of the last minute alone.
 struct TrendSettings {
-    double held = 0.8;                          // more than this share of the limit is in use,
-    Seconds horizon = std::chrono::minutes(2);  // and the limit is reached within this time
+    double held = 0.8;                          // more than this share of the limit must be in use
+    Seconds horizon = std::chrono::minutes(2);  // the limit must be reached within this time
 };
 
 // Forecasts which limit is reached first: that of the target, of an ancestor or of the host. Each of them has a series

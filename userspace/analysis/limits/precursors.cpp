@@ -205,8 +205,8 @@ bool is_own(const EffectiveLimit& limit) { return limit.owner == "own"; }
 // of this job, which may be healthy.
 std::string by_whom(const Forecast& forecast, const PrecursorInputs& inputs) {
     if (is_own(*forecast.limit)) return "";
-    if (forecast.own_share >= 0.5) return ", mostly by this job";
-    return fmt::format(", mostly by others (this job {})", plain_word(inputs));
+    if (forecast.own_share >= 0.5) return ", mostly because of this job";
+    return fmt::format(", mostly because of other jobs (this job {})", plain_word(inputs));
 }
 
 std::string held_text(const EffectiveLimit& limit) {

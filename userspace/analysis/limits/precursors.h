@@ -15,19 +15,19 @@ namespace memscope {
 // Conditions of the precursors. Shares are 0 to 1.
 struct PrecursorSettings {
     Seconds eta = std::chrono::minutes(10);        // time to OOM of a leak, or to a spike that crosses the limit
-    Seconds eta_warmup = std::chrono::minutes(2);  // time to OOM of a warm-up, or by the trend of the last minute,
-    double eta_warmup_held = 0.8;                  // and only above this share of the limit
-    double near_limit = 0.9;
-    Seconds near_limit_for{30};
-    double pressure = 0.1;
-    double reclaim = 0.05;  // share of the time below
+    Seconds eta_warmup = std::chrono::minutes(2);  // time to OOM of a warm-up, or by the trend of the last minute
+    double eta_warmup_held = 0.8;  // `eta_warmup` counts only if more than this share of the limit is in use
+    double near_limit = 0.9;       // share of the limit
+    Seconds near_limit_for{30};    // `near_limit` must hold for this time
+    double pressure = 0.1;         // PSI full avg10
+    double reclaim = 0.05;         // share of `reclaim_window`
     Seconds reclaim_window{60};
-    double refault = 0.01;  // share of the usage per second
-    Seconds refault_for{60};
-    Seconds high_throttled{30};
-    double shm_full = 0.9;
-    double host_low = 0.02;                         // share of the machine's memory,
-    Bytes host_low_least{std::uint64_t{1} << 30U};  // and never less than this
+    double refault = 0.01;                          // share of the usage per second
+    Seconds refault_for{60};                        // `refault` must hold for this time
+    Seconds high_throttled{30};                     // the counter must rise for this time
+    double shm_full = 0.9;                          // share of the size of /dev/shm
+    double host_low = 0.02;                         // share of the machine's memory
+    Bytes host_low_least{std::uint64_t{1} << 30U};  // the threshold of `host_low` is at least this size
     Seconds clear_after{60};                        // after this time without its condition a precursor ends
 };
 
@@ -58,13 +58,13 @@ class CounterWindow {
 
 // The state of a target at one moment. A precursor whose input is absent cannot be active.
 struct PrecursorInputs {
-    std::vector<Forecast> forecasts{};         // one for each limit that will be reached, the earliest first
-    Verdict verdict = Verdict::insufficient;   // of the target itself; a limit may fill up because of other jobs
-    std::optional<EffectiveLimit> limit{};     // the limit with the least headroom
-    std::optional<double> pressure_full{};     // PSI full avg10 of the target, 0 to 1
-    std::optional<Seconds> reclaim_stalled{};  // of all threads; this and the next two are counters
-    std::optional<Bytes> refaulted{};
-    std::optional<std::uint64_t> high_events{};
+    std::vector<Forecast> forecasts{};           // one for each limit that will be reached, the earliest first
+    Verdict verdict = Verdict::insufficient;     // of the target itself; a limit may fill up because of other jobs
+    std::optional<EffectiveLimit> limit{};       // the limit with the least headroom
+    std::optional<double> pressure_full{};       // PSI full avg10 of the target, 0 to 1
+    std::optional<Seconds> reclaim_stalled{};    // counter: time that all threads together were stalled
+    std::optional<Bytes> refaulted{};            // counter
+    std::optional<std::uint64_t> high_events{};  // counter: `high` of memory.events
     Bytes usage{};
     std::optional<ShmUsage> shm{};
     std::optional<HostMemory> host{};

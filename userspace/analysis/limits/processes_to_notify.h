@@ -8,7 +8,7 @@ namespace memscope {
 // The processes to notify when memory runs out. Pointers into the target's processes.
 struct ProcessesToNotify {
     const Process* chosen = nullptr;         // the process to notify, which can save its work; null: there is none
-    const Process* grower = nullptr;         // the process that grows, whatever its role; null: none grows
+    const Process* grower = nullptr;         // the process that grows, of any role; null: none grows
     std::vector<const Process*> trainers{};  // all trainers, the one with the most memory first
 };
 

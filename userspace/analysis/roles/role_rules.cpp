@@ -241,7 +241,7 @@ std::vector<RoleRule> make_rules() {
         rules.push_back({.role = Role::trainer, .comm = title});
     for (const char* program : {"python*", "pypy*", "ipython*"})
         rules.push_back({.role = Role::trainer, .program = program});
-    rules.push_back({.role = Role::trainer, .gpu_context = true});  // whatever language it is written in
+    rules.push_back({.role = Role::trainer, .gpu_context = true});  // a program in any language
     return rules;
 }
 

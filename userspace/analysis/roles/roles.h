@@ -31,8 +31,8 @@ class RoleDecider {
         std::uint32_t exec_count = 0;
     };
 
-    // The roles and ranks of all subjects, in their order. Parents are decided before their children, in whatever order
-    // they are passed. If a parent is missing, or if there is a cycle, only the conclusions from the parent are
+    // The roles and ranks of all subjects, in their order. Parents are decided before their children, in any order of
+    // the subjects. If a parent is missing, or if there is a cycle, only the conclusions from the parent are
     // missing. A rank is the process's own, otherwise for a trainer the index of its GPU, otherwise that of its nearest
     // ancestor with a rank. Processes that are not among the subjects are forgotten.
     std::vector<RoleKey> decide(std::span<const Subject> subjects);

@@ -8,7 +8,7 @@
 namespace memscope {
 
 // Finds the process that grows. Keeps two earlier readings of each process's own memory, so that growth is measured
-// over one to two windows, whatever the number of ticks in between.
+// over one to two windows, for any number of ticks in between.
 class Growers {
   public:
     explicit Growers(Seconds window) : window_(window) {}

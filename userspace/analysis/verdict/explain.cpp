@@ -49,24 +49,25 @@ std::string leaking(const Judgement& judgement, Seconds began, const std::string
     if (judgement.loop && judgement.loop->decides)
         return fmt::format(
             "this run is too short for a verdict of its own and does not differ from the earlier runs so far{}: {}",
-            eta, advice.value_or("look at what is kept from step to step"));
+            eta, advice.value_or("find the objects that the job keeps from one step to the next"));
     if (judgement.doubt == Doubt::decelerating)
         return fmt::format(
             "the floor still rises after more than three times the warm-up of {}, but more and more slowly (it is {} "
-            "now "
-            "and rises by {}){}: {}",
+            "now and rises by {}){}: {}",
             human_duration(judgement.warmup), human_size(judgement.floor), rate(judgement.floor_slope), eta,
-            advice.value_or("if a cache is filling, set a longer --warmup; if not, look at what is kept"));
+            advice.value_or(
+                "if a cache is filling, set a longer --warmup; if not, find the objects that the job keeps"));
     if (judgement.steps)
         return fmt::format(
             "the floor has risen in {} steps of about {}, one every {}, since {}, and is now {}{}: {}",
             judgement.steps->count, human_size(whole(judgement.steps->height)), human_duration(judgement.steps->period),
             when, human_size(judgement.floor), eta,
-            advice.value_or("look at what is kept from one validation, checkpoint or epoch to the next"));
+            advice.value_or(
+                "find the objects that the job keeps from one validation, checkpoint or epoch to the next"));
     return fmt::format("the floor has risen steadily by {} since {} ({} in {}) and is now {}{}: {}",
                        rate(judgement.floor_slope), when, human_size(whole(judgement.rise)),
                        human_duration(judgement.until - since), human_size(judgement.floor), eta,
-                       advice.value_or("look at what is kept from step to step"));
+                       advice.value_or("find the objects that the job keeps from one step to the next"));
 }
 
 std::string warming_up(const Judgement& judgement, const std::string& eta) {
@@ -79,12 +80,12 @@ std::string warming_up(const Judgement& judgement, const std::string& eta) {
     if (judgement.steady)
         return fmt::format(
             "memory grew at a constant rate of {} for {} and gave nothing back{}: a warm-up usually slows down, so "
-            "look at what is kept from step to step; growth within the first {} (--warmup) is not called a leak yet",
+            "find the objects that the job keeps from one step to the next; growth within the first {} (--warmup) is "
+            "not called a leak yet",
             rate(judgement.floor_slope), elapsed, eta, human_duration(judgement.warmup));
     return fmt::format(
         "memory has grown by {} since the start, now by {}, and has not reached a plateau after {}{}: growth within "
-        "the "
-        "first {} (--warmup) is not called a leak yet",
+        "the first {} (--warmup) is not called a leak yet",
         human_size(whole(judgement.rise)), rate(judgement.floor_slope), elapsed, eta, human_duration(judgement.warmup));
 }
 

@@ -11,7 +11,7 @@ namespace memscope {
 struct Circumstances {
     std::optional<Bytes> limit{};         // the limit that applies to the judged memory
     std::optional<Forecast> expected{};   // when the limit is reached, as of now; without it the text has no forecast
-    std::optional<std::string> advice{};  // replaces "look at what is kept" if another cause of the leak is known
+    std::optional<std::string> advice{};  // replaces "find the objects that the job keeps …" if another cause is known
 };
 
 // One sentence for the user, with advice, about a single series. Times in it count from the first sample, at `began`.

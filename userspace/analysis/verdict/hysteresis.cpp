@@ -10,20 +10,24 @@ namespace memscope {
 namespace {
 
 // Times are parts of the warm-up budget.
-constexpr double kFlatFor = 0.15;       // the floor must be flat for at least this long,
-constexpr double kPlateau = 0.4;        // and for this part of the time since the start (at most the budget)
-constexpr double kAfterPause = 0.3;     // of the time since the start, after a pause of the loading (at most a budget)
-constexpr double kFlatAfterLeak = 0.2;  // after a run that leaked
-constexpr double kGrowsFor = 0.05;      // growth after a plateau, or spikes, must have been the verdict for this long,
-constexpr double kOfElapsed = 0.05;     // growth also for this part of the judged time,
-constexpr double kAtMost = 0.5;         // but at most for this long
-constexpr double kLeaksFor = 0.04;      // two `leaking` judgements must be at least this far apart,
-constexpr double kForgetAccusation = 0.2;  // and each at most this far from the next one
+constexpr double kFlatFor = 0.15;  // the floor must be flat for at least this long
+constexpr double kPlateau = 0.4;   // a plateau must last this part of the time since the start (at most of the budget)
+// After a pause of the loading, the floor must be flat for this part of the time since the start (at most a budget).
+constexpr double kAfterPause = 0.3;
+constexpr double kFlatAfterLeak = 0.2;  // after a run that leaked, the floor must be flat for this long
+constexpr double kGrowsFor = 0.05;      // growth after a plateau, or spikes, must have been the verdict for this long
+constexpr double kOfElapsed = 0.05;     // growth must also have been the verdict for this part of the judged time
+constexpr double kAtMost = 0.5;         // kOfElapsed never requires a longer time than this
+constexpr double kLeaksFor = 0.04;      // two `leaking` judgements must be at least this far apart
+constexpr double kForgetAccusation = 0.2;  // a `leaking` judgement is forgotten if the next one comes later than this
 constexpr double kSlowsFor = 0.1;          // growth that slows down replaces `leaking` after this long
-constexpr double kStaysFull = 0.3;   // an accusation with full evidence is renewed with less after this long if the
-constexpr double kStaysFlat = 0.45;  // floor still rises, and after this long in any case
-constexpr double kRunBegins = 0.2;   // a fall of a spiky curve counts as a restart after this long
-constexpr double kSameRun = 0.1;     // two restarts are at least this far apart
+// A judgement with less than full evidence replaces the last accusation with full evidence after this time, if the
+// floor still rises.
+constexpr double kStaysFull = 0.3;
+// After this time it replaces that accusation in any case.
+constexpr double kStaysFlat = 0.45;
+constexpr double kRunBegins = 0.2;  // a fall of a spiky curve counts as a restart after this long
+constexpr double kSameRun = 0.1;    // two restarts are at least this far apart
 
 constexpr double kStillGrows = 0.02;   // of the level: a floor that rises by more is not a plateau
 constexpr double kNewHeight = 0.1;     // of the floor: growth after a plateau is a new warm-up if it is larger
@@ -31,13 +35,15 @@ constexpr double kSure = 0.9;          // confidence from which a single judgeme
 constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
 constexpr double kStillASpike = 0.4;   // of the usual height
 constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope predicts
-constexpr double kErrorsOfFloor = 2;   // standard errors of the present floor: it may be higher by this much,
-constexpr double kErrorsOfLeak = 3;    // and by this much if judgements still say `leaking`
+constexpr double kErrorsOfFloor = 2;   // the present floor may be higher by this many standard errors
+constexpr double kErrorsOfLeak = 3;    // the same while judgements still say `leaking`
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not measurable
 constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
-constexpr double kAsSteep = 0.9;       // of the steepest slope of the leak, and
-constexpr double kAsStrong = 0.5;  // of the strongest evidence: with less, a judgement does not renew the accusation
+// Full evidence needs at least this part of the steepest slope of the leak.
+constexpr double kAsSteep = 0.9;
+// Full evidence also needs at least this part of the strongest evidence for the leak.
+constexpr double kAsStrong = 0.5;
 
 // A verdict that was replaced and is shown again needs this many times the evidence to be replaced once more. The
 // factor is applied at most twice, so that no verdict is shown forever.

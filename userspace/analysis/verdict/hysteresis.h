@@ -64,24 +64,24 @@ class VerdictHysteresis {
 
     Judgement shown_{};
     bool restarts_from_tree_ = false;
-    std::optional<Accusation> accusation_{};  // the last judgement that said `leaking`,
-    // and the last one that had full evidence. After a leak has stopped, judgements say `leaking` for some more time,
-    // with a slope that gets smaller and a line that fits less. Each of them would move the time from which the floor
-    // has to be flat.
+    std::optional<Accusation> accusation_{};  // the last judgement that said `leaking`
+    // The last judgement that said `leaking` with full evidence. After a leak has stopped, judgements say `leaking` for
+    // some more time, with a slope that gets smaller and a line that fits less. Each of them would move the time from
+    // which the floor has to be flat.
     std::optional<Accusation> full_accusation_{};
-    std::optional<Verdict> pending_{};  // a verdict that is not shown yet, and since when it is pending
-    Seconds pending_since_{};
-    std::optional<Seconds> accused_since_{};  // first and last judgement that said `leaking`
-    Seconds accused_last_{};
-    double calm_floor_ = 0;  // bytes: the floor when the verdict became `stable` or `spiky`,
-    double calm_top_ = 0;    // and the highest value until then
-    double grown_to_ = 0;    // bytes: the floor when it last grew materially in this run,
-    Seconds grew_at_{};      // and when that was
-    Seconds calm_since_{};   // grew_at_ when the verdict became `stable` or `spiky`
-    Seconds pause_{};        // the longest plateau that was shown before the loading of its run went on,
-    bool paused_ = false;    // and whether there was one in this run
-    std::array<int, std::size(kVerdicts)>
-        shown_before_{};       // in this run: how often each verdict was shown and replaced
+    std::optional<Verdict> pending_{};        // a verdict that is not shown yet
+    Seconds pending_since_{};                 // time of the first judgement with the verdict `pending_`
+    std::optional<Seconds> accused_since_{};  // time of the first recent judgement that said `leaking`
+    Seconds accused_last_{};                  // time of the last judgement that said `leaking`
+    double calm_floor_ = 0;                   // bytes: the floor when the verdict became `stable` or `spiky`
+    double calm_top_ = 0;                     // bytes: the highest value until the verdict became `stable` or `spiky`
+    double grown_to_ = 0;                     // bytes: the floor when it last grew materially in this run
+    Seconds grew_at_{};                       // time at which the floor last grew materially in this run
+    Seconds calm_since_{};                    // grew_at_ when the verdict became `stable` or `spiky`
+    Seconds pause_{};      // length of the longest plateau that was shown before the loading of its run continued
+    bool paused_ = false;  // a plateau was shown in this run before its loading continued
+    // In this run: how often each verdict was shown and replaced.
+    std::array<int, std::size(kVerdicts)> shown_before_{};
     bool after_leak_ = false;  // the run before this one leaked
     Seconds spiky_for_{};      // how long judgements in a row have said `spiky`
 };

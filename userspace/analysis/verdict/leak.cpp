@@ -293,8 +293,8 @@ std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double 
     return best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget, accept);
 }
 
-// Whether the bounds of the teeth show that the floor rose by a good part of the rise, and that it went on rising after
-// the budget, no matter when the falls between the samples were.
+// Whether the bounds of the teeth show that the floor rose by a good part of the rise, and that it continued to rise
+// after the budget, no matter when the falls between the samples were.
 bool rises_by_bounds(const Findings& findings, const Rise& rise, double budget_ends) {
     constexpr double kCertain = 0.2;
     const auto first = std::ranges::lower_bound(findings.bottoms, rise.began, {}, &ToothBottom::at);

@@ -16,7 +16,6 @@
 #include "recording/times.h"
 #include "review/compare_text.h"
 #include "review/find_recording.h"
-#include "review/moments.h"
 #include "review/run_text.h"
 
 namespace memscope {
@@ -42,7 +41,7 @@ Result<RecordedSpan> span_of(Recording& recording, const RecordedTarget& target,
     const auto since_begin = [&](const std::string& option, const std::string& text) -> Result<Seconds> {
         const auto moment = parse_moment(text, now, last->time);
         if (!moment) return about(option, moment.error());
-        return place_of(recording, target, *moment);
+        return recording.place_of(target, *moment);
     };
     if (options.from) {
         const auto from = since_begin("--from", *options.from);

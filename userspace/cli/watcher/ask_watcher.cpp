@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "outputs/http/http_client.h"
-#include "watch/self/rendezvous.h"
+#include "watch/self/watcher_sockets.h"
 
 namespace memscope {
 namespace {
@@ -74,7 +74,7 @@ Names names_in(const std::string& json) {
     return names;
 }
 
-std::vector<WatchedTarget> watched_targets(const Sockets& sockets) {
+std::vector<WatchedTarget> watched_targets(const WatcherSockets& sockets) {
     std::vector<WatchedTarget> targets;
     for (const fs::path& socket : sockets.alive) {
         const auto answer = http_get_unix(socket, "/api/v1/targets", kTargetsPatience);
@@ -142,7 +142,7 @@ std::variant<WatchedTarget, AskFailure> choose_target(const std::vector<WatchedT
 }
 
 std::variant<WatchedTarget, AskFailure> find_watcher(const SysRoot& root, const std::optional<std::string>& wanted) {
-    const Sockets sockets = find_sockets(root);
+    const WatcherSockets sockets = find_watcher_sockets(root);
     if (sockets.alive.empty() && !sockets.forbidden.empty())
         return AskFailure{plain_error("a watcher is running, but you may not use its socket",
                                       "use sudo, or become a member of the group memscope")};

@@ -23,6 +23,8 @@ struct CudaPlace {
 class CudaCalls : public KernelFeature {
   public:
     static constexpr std::string_view kName = "gpu";
+    static constexpr LateFeature kLate{"CUDA calls",
+                                       "recorded in every copy of the driver that a watched process maps"};
     static Result<std::unique_ptr<CudaCalls>> start(const Plan& plan, const FeatureSettings& settings);
     ~CudaCalls() override;
 

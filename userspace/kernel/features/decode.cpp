@@ -176,11 +176,11 @@ std::optional<SentSignal> signal_of(const ms_sent_signal& sent) {
                       .with_victim = (sent.flags & MS_SENT_WITH_VICTIM) != 0};
 }
 
-std::optional<OomMark> mark_of(const ms_death_evidence& words, std::uint64_t page_size) {
-    const ms_oom_mark& mark = words.oom;
+std::optional<OomMark> mark_of(const ms_death_evidence& evidence, std::uint64_t page_size) {
+    const ms_oom_mark& mark = evidence.oom;
     if (mark.time_ns == 0 && mark.trigger == 0) return std::nullopt;
     return OomMark{.time_ns = mark.time_ns,
-                   .chosen = mark.time_ns != 0 || (words.kill.flags & MS_SENT_WITH_VICTIM) != 0,
+                   .chosen = mark.time_ns != 0 || (evidence.kill.flags & MS_SENT_WITH_VICTIM) != 0,
                    .thread = static_cast<pid_t>(mark.thread),
                    .trigger = {static_cast<pid_t>(mark.trigger), text_of(mark.trigger_comm)},
                    .cgroup = {CgroupId{mark.cgroup}, text_of(mark.cgroup_name)},
@@ -237,10 +237,10 @@ Result<DeathEvidence> decode_death(std::span<const std::byte> record, std::uint6
                          .parent = static_cast<pid_t>(e.parent),
                          .comm = text_of(e.comm),
                          .exit_code = e.exit_code,
-                         .kill = signal_of(e.words.kill),
-                         .other = signal_of(e.words.other),
-                         .oom = mark_of(e.words, page_size),
-                         .bus = file_of(e.words.bus),
+                         .kill = signal_of(e.evidence.kill),
+                         .other = signal_of(e.evidence.other),
+                         .oom = mark_of(e.evidence, page_size),
+                         .bus = file_of(e.evidence.bus),
                          .failure = failure_of(e.failure),
                          .gpu_failure = gpu_failure_of(e.gpu_failure),
                          .host_failure = host_failure_of(e.host_failure)};

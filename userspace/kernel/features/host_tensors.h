@@ -60,6 +60,7 @@ struct HostTensorReading {
 class HostTensors : public KernelFeature {
   public:
     static constexpr std::string_view kName = "host_tensors";
+    static constexpr LateFeature kLate{"host tensors", "recorded in every copy of PyTorch that a watched process maps"};
     static Result<std::unique_ptr<HostTensors>> start(const Plan& plan, const FeatureSettings& settings);
     ~HostTensors() override;
 

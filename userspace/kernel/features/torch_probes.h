@@ -23,6 +23,8 @@ struct TorchPlace {
 class TorchProbes : public KernelFeature {
   public:
     static constexpr std::string_view kName = "torch";
+    static constexpr LateFeature kLate{
+        "tensors", "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
     static Result<std::unique_ptr<TorchProbes>> start(const Plan& plan, const FeatureSettings& settings);
     ~TorchProbes() override;
 

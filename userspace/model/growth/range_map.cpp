@@ -100,7 +100,7 @@ void RangePieces::put_where_empty(const RangePiece& piece) {
 // Neighbours that differed only in their owners stay separate pieces until the next change joins them.
 void RangePieces::disown() {
     for (auto& [begin, rest] : pieces_) {
-        if (rest.use.owner == RangeOwner::nobody) continue;
+        if (rest.use.owner == RangeOwner::none) continue;
         rest.use.owner = RangeOwner::before;
         rest.use.stack = 0;
     }
@@ -278,7 +278,7 @@ void RangeMap::protect(const RangeEvent& event) {
     for (const RangePiece& piece : pieces_.within(event.range)) {
         RangeUse use = piece.use;
         use.access = event.access;
-        const bool is_free = use.owner == RangeOwner::nobody || use.owner == RangeOwner::unknown;
+        const bool is_free = use.owner == RangeOwner::none || use.owner == RangeOwner::unknown;
         if (is_free && is_writable_memory(use)) use = used(use.kind, use.access, event.stack);
         pieces_.put(piece.range, use);
     }
@@ -329,7 +329,7 @@ bool are_the_same(const RangeUse& known, const FoundRange& found) {
 RangeUse still_there(const RangeUse& known, const FoundRange& found, RangeOwner owner) {
     RangeUse use = known;
     use.access = found.access;
-    if (use.owner == RangeOwner::nobody && is_writable_memory(use)) use.owner = owner;
+    if (use.owner == RangeOwner::none && is_writable_memory(use)) use.owner = owner;
     return use;
 }
 

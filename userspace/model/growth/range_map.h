@@ -13,7 +13,7 @@ namespace memscope {
 
 // The owner to which the growth of a range is attributed while the range is writable memory.
 enum class RangeOwner : std::uint8_t {
-    nobody,   // not writable so far: attributed when it becomes writable
+    none,     // not writable so far: attributed when it becomes writable
     before,   // mapped before it was followed, or inherited from the parent: no growth
     stack,    // made writable at `stack`
     unknown,  // mapped while events were lost
@@ -22,7 +22,7 @@ enum class RangeOwner : std::uint8_t {
 struct RangeUse {
     RangeKind kind = RangeKind::other;
     Access access{};
-    RangeOwner owner = RangeOwner::nobody;
+    RangeOwner owner = RangeOwner::none;
     std::uint64_t stack = 0;
     auto operator<=>(const RangeUse&) const = default;
 };

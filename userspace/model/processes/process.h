@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <tuple>
 #include <vector>
 
 #include "base/units.h"
@@ -27,6 +28,7 @@ struct ProcessId {
     pid_t pid = 0;
     std::uint64_t start_ns = 0;
     auto operator<=>(const ProcessId&) const = default;
+    auto fields() { return std::tie(pid, start_ns); }  // packed without the padding between them
 };
 
 enum class Role { launcher, trainer, dataloader_worker, compile_worker, helper, other };

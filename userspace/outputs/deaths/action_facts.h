@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/deaths/action.h"
+#include "model/deaths/reported_death.h"
 #include "model/snapshot.h"
 
 namespace memscope {
@@ -22,13 +23,6 @@ inline constexpr std::size_t kMostTrainersListed = 64;
 ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,
                             const std::string& recording = {});
 
-// Processes of one target that died as one event, the decisive one first, and the file with their report.
-struct ReportedDeath {
-    TargetInfo target{};
-    std::vector<Death> deaths{};
-    std::uint64_t left_out = 0;  // deaths of the same event that are not in `deaths`
-    std::string file{};          // path of the death report; empty: none was written
-};
 ActionFacts death_facts(const ReportedDeath& report, const std::string& recording = {});
 
 // "MEMSCOPE_TRAINER_PIDS=12 13"

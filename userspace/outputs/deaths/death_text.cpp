@@ -21,7 +21,7 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kLabel = 11;
-constexpr std::size_t kMostAdviceLines = 3;
+constexpr std::size_t kMostAdviceLines = 4;
 constexpr std::size_t kMostRoles = 4;
 
 std::tm calendar(double unix_seconds) {
@@ -101,15 +101,15 @@ std::string before_the_call(const DeathReport& report) {
     return before > 0 ? fmt::format("{:.1f} s before that call: ", before) : std::string();
 }
 
-// "GPU 0: 60 GiB here, 10 GiB others, of 140 GiB": the GPUs on which the target held memory, and those in trouble. For
-// CUDA out of memory the text begins with the age of these figures. An allocator frees its cache before it gives up,
-// so the sentence above, which is about the failed call, can differ by gigabytes.
+// "GPU 0 (140 GiB): 60 GiB by this target, 10 GiB by other processes": the GPUs on which the target held memory, and
+// those in trouble. For CUDA out of memory the text begins with the age of these figures. An allocator frees its cache
+// before it gives up, so the sentence above, which is about the failed call, can differ by gigabytes.
 std::string gpus(const DeathReport& report) {
     std::string text;
     for (const GpuLine& gpu : gpu_lines(report.then, report.target())) {
         if (!gpu.held && gpu.trouble.empty()) continue;
-        text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", gpu.name, gpu_facts(gpu));
-        if (gpu.total) text += ", of " + human_size(*gpu.total);
+        const std::string size = gpu.total ? " (" + human_size(*gpu.total) + ")" : "";
+        text += fmt::format("{}{}{}: {}", text.empty() ? "" : "; ", gpu.name, size, gpu_facts(gpu));
     }
     return text.empty() ? text : before_the_call(report) + text;
 }
@@ -197,7 +197,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("held by", holders(target), 1);
     block.add("heap", heap_line(target, report.decisive().time), 2);
     block.add("holders", holders_text(heap_that_grows(target, report.then.time)), 3);
-    block.add("GPUs", gpus(report), 2);
+    block.add("GPUs", gpus(report), 3);
     block.add("verdict", verdict_sentence(target), 1);
     block.add("precursors", precursors(report), 1);
     if (report.growth) block.add("grew", printable(report.growth->sentence), 3);

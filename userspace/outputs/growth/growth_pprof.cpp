@@ -13,8 +13,8 @@
 #include <zlib.h>
 
 #include "base/text.h"
+#include "base/version.h"
 #include "outputs/growth/growth_frames.h"
-#include "outputs/version.h"
 
 namespace memscope {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "outputs/json/json_writer.h"
 
 namespace memscope {

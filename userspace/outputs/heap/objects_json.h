@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "outputs/json/json_writer.h"
 
 namespace memscope {

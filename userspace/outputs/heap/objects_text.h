@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 namespace memscope {
 

@@ -20,7 +20,7 @@ bool is_name_character(char c) {
     return (lower(c) >= 'a' && lower(c) <= 'z') || is_digit(c) || c == '-' || c == '.' || c == '_';
 }
 
-// DNS names are equal whatever their case, and a final dot only says that the name is complete.
+// Upper and lower case are equal in DNS names. A final dot only marks the name as complete.
 std::string normalized(std::string_view name) {
     if (name.size() > 1 && name.ends_with('.')) name.remove_suffix(1);
     std::string text(name);

@@ -9,8 +9,8 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "base/deadline.h"
 #include "base/text.h"
-#include "outputs/http/request_deadline.h"
 
 namespace memscope {
 namespace {

@@ -1,28 +1,14 @@
 #pragma once
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string_view>
 #include <thread>
 
-#include "base/fd.h"
-#include "base/result.h"
 #include "base/units.h"
 
 namespace memscope {
-
-// Waits on descriptors that share one time budget. Uses a timerfd, so no clock is read here.
-class Deadline {
-  public:
-    static Result<Deadline> in(Seconds budget);
-
-    enum class Wait { ready, expired };
-    Wait wait_for(int fd, short events) const;  // poll(2) events; errors of the descriptor count as ready
-
-  private:
-    explicit Deadline(Fd timer) : timer_(std::move(timer)) {}
-    Fd timer_;
-};
 
 // libmicrohttpd has only an idle timeout: a client that sends one byte every few seconds would hold its connection for
 // hours. This class bounds the whole request. A request that has not arrived in time is answered 408. A response that

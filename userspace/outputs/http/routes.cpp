@@ -128,12 +128,12 @@ bool serves(const Route& route, const RouteOptions& options) {
 
 }  // namespace
 
-HttpHandler make_routes(const Board& board, RouteOptions options) {
-    return [&board, options = std::move(options)](const HttpRequest& request) -> HttpResponse {
+HttpHandler make_routes(const LatestSnapshot& latest_snapshot, RouteOptions options) {
+    return [&latest_snapshot, options = std::move(options)](const HttpRequest& request) -> HttpResponse {
         if (request.path == "/-/healthy") return healthy(options);
         for (const Route& route : kRoutes) {
             if (route.path != request.path || !serves(route, options)) continue;
-            const SnapshotPtr latest = board.latest();
+            const SnapshotPtr latest = latest_snapshot.get();
             if (!latest) return {.status = 503, .body = "no measurement yet\n"};
             return route.answer(latest, request, options);
         }

@@ -5,8 +5,8 @@
 
 #include "outputs/growth/growth_report.h"
 #include "outputs/heap/heap_route.h"
-#include "outputs/http/board.h"
 #include "outputs/http/http_message.h"
+#include "outputs/http/latest_snapshot.h"
 
 namespace memscope {
 
@@ -19,7 +19,7 @@ struct RouteOptions {
     bool record = false;  // also /api/v1/record, for programs of the same machine: its format is not for scripts
 };
 
-// Maps paths to responses. The board must outlive the handler.
-HttpHandler make_routes(const Board& board, RouteOptions options);
+// Maps paths to responses. `latest_snapshot` must outlive the handler.
+HttpHandler make_routes(const LatestSnapshot& latest_snapshot, RouteOptions options);
 
 }  // namespace memscope

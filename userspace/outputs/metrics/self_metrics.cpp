@@ -1,5 +1,5 @@
+#include "base/version.h"
 #include "outputs/metrics/metric_table.h"
-#include "outputs/version.h"
 
 namespace memscope {
 namespace {

@@ -95,8 +95,8 @@ constexpr Metric kVerdictMetrics[] = {
     {"memscope_oom_eta_seconds",
      kGauge,
      "Time until a limit is reached (the first of its own, its ancestors' and the host's), or a GPU is full, if growth "
-     "goes on as it does; absent if nothing grows towards it. The basis is a leak, a warm-up, or the trend of the last "
-     "minute.",
+     "continues at its present rate; absent if nothing grows towards it. The basis is a leak, a warm-up, or the trend "
+     "of the last minute.",
      {"target", "scope", "role", "rank", "gpu", "basis"},
      eta},
     {"memscope_oom_eta_limit_bytes",

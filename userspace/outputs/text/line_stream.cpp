@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <utility>
 
-#include "outputs/http/request_deadline.h"
+#include "base/deadline.h"
 
 namespace memscope {
 namespace {
@@ -97,6 +97,18 @@ LineStream::Outcome LineStream::skip() {
     return Outcome::skipped;
 }
 
+void LineStream::append(const std::vector<std::string>& lines) {
+    pending_.erase(0, std::exchange(done_, 0));
+    for (const std::string& line : lines) pending_ += line + "\n";
+}
+
+LineStream::Outcome LineStream::write_lines(const std::vector<std::string>& lines) {
+    if (closed_) return Outcome::closed;
+    if (pending_.size() - done_ > kMostWaiting) return skip();
+    append(lines);
+    return push() == Push::closed ? Outcome::closed : Outcome::written;
+}
+
 LineStream::Outcome LineStream::write_tick(const std::vector<std::string>& lines) {
     if (closed_) return Outcome::closed;
     if (!pending_.empty()) {
@@ -104,7 +116,7 @@ LineStream::Outcome LineStream::write_tick(const std::vector<std::string>& lines
         if (rest == Push::closed) return Outcome::closed;
         if (rest == Push::blocked) return skip();
     }
-    for (const std::string& line : lines) pending_ += line + "\n";
+    append(lines);
     const Push result = push();
     if (result == Push::closed) return Outcome::closed;
     if (result == Push::blocked && done_ == 0) {  // nothing of the tick was written, so no line is cut

@@ -11,8 +11,9 @@
 
 namespace memscope {
 
-// Standard output. Nothing here waits for a reader, except finish(): if the reader is slow, whole ticks are skipped and
-// counted. A tick that was partly written is finished before the next one, so lines are always complete.
+// Standard output, or standard error. Nothing here waits for a reader, except finish(): if the reader is slow, whole
+// ticks are skipped and counted. A tick that was partly written is finished before the next one, so lines are always
+// complete.
 //
 // O_NONBLOCK is never set on the descriptor that memscope was given, because the flag belongs to the open file, which
 // the user's shell shares. Pipes and terminals are opened again instead, sockets take the flag per call, and writes to
@@ -23,8 +24,11 @@ class LineStream {
 
     enum class Outcome { written, skipped, closed };
     Outcome write_tick(const std::vector<std::string>& lines);  // lines without newline
-    // Writes as much of the last tick as there is room for. Call this when fd() has become writable, so that a reader
-    // that keeps up gets ticks that are larger than its pipe.
+    // As write_tick(), but lines for which there is no room wait until there is. They are skipped, and counted as a
+    // tick, only if more than kMostWaiting bytes wait already.
+    Outcome write_lines(const std::vector<std::string>& lines);
+    // Writes as much of what waits as there is room for. Call this when fd() has become writable, so that a reader that
+    // keeps up gets ticks that are larger than its pipe.
     Outcome write_rest();
     bool has_rest() const { return !pending_.empty(); }
     int fd() const { return fd_.get(); }                // -1: it was closed from the start
@@ -32,6 +36,8 @@ class LineStream {
     // Why standard output cannot be written, returned once. A slow reader is not an error.
     std::optional<Error> take_trouble();
     void finish(Seconds at_most);  // writes the rest of a tick that was partly written
+
+    static constexpr std::size_t kMostWaiting = std::size_t{1} << 18;
 
   private:
     enum class Kind { nonblocking, socket, file, polled };
@@ -41,6 +47,7 @@ class LineStream {
     long write_once(std::string_view bytes) const;
     Push push();
     Outcome skip();
+    void append(const std::vector<std::string>& lines);
 
     Fd fd_;
     Kind kind_;

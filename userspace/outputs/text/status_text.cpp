@@ -9,7 +9,6 @@
 #include "outputs/text/gpu_text.h"
 #include "outputs/text/heap_line.h"
 #include "outputs/text/process_rows.h"
-#include "outputs/text/target_kind.h"
 #include "outputs/text/text_layout.h"
 
 namespace memscope {
@@ -116,7 +115,8 @@ std::string gpu_table(const Snapshot& snapshot, const TargetSnapshot& target, co
         }
         out += "  " + paint(Colour::dim, shortened_to(gpu.model, 26)) + "\n";
         if (const std::string facts = gpu_facts(gpu); !facts.empty())
-            out += std::string(8, ' ') + shortened_to(facts, kWidth - 8) + "\n";
+            for_each_line(wrapped(facts, kWidth - 8),
+                          [&](std::string_view line) { out += std::string(8, ' ').append(line) + "\n"; });
     }
     return out.empty() ? out : "\n" + out;
 }
@@ -270,6 +270,11 @@ std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, 
            role_table(target, paint) + process_table(target, paint) + sharing_lines(target, paint) +
            precursor_lines(snapshot, target, paint) + (first || death.empty() ? "" : "\n" + death) +
            trouble_line(snapshot, target, paint);
+}
+
+std::string target_kind_text(const TargetInfo& target) {
+    if (target.pid) return fmt::format("pid {}, cgroup v{}", *target.pid, target.cgroup_version);
+    return fmt::format("{} v{}", printable(target.kind), target.cgroup_version);
 }
 
 }  // namespace memscope

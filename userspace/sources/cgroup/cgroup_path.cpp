@@ -105,6 +105,47 @@ std::string joined(std::string_view path, std::string_view name) {
     return out += name;
 }
 
+std::optional<std::string> parse_cgroup_path(std::string_view proc_pid_cgroup, int version) {
+    std::optional<std::string> found;
+    for_each_line(proc_pid_cgroup, [&](std::string_view line) {  // hierarchy:controllers:/path
+        const auto first = line.find(':');
+        const auto second = first == std::string_view::npos ? first : line.find(':', first + 1);
+        if (second == std::string_view::npos || found) return;
+        const std::string_view controllers = line.substr(first + 1, second - first - 1);
+        const bool ours = version == 2 ? line.starts_with("0:") && controllers.empty() : names_memory(controllers, ',');
+        if (!ours) return;
+        std::string_view path = line.substr(second + 1);
+        while (path.starts_with('/')) path.remove_prefix(1);
+        constexpr std::string_view kGone = " (deleted)";
+        if (path.ends_with(kGone)) path.remove_suffix(kGone.size());
+        found = std::string(path);
+    });
+    return found;
+}
+
+Result<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version) {
+    const fs::path file = root.proc / std::to_string(pid) / "cgroup";
+    const auto text = read_file(file);
+    if (!text) return text.error();
+    auto path = parse_cgroup_path(*text, version);
+    if (!path) return plain_error("no cgroup of the memory controller in " + file.native());
+    return *std::move(path);
+}
+
+std::string common_cgroup(const std::vector<std::string>& paths) {
+    if (paths.empty()) return "";
+    std::vector<std::string_view> common = split(paths.front(), '/');
+    for (const std::string& path : paths) {
+        const auto parts = split(path, '/');
+        std::size_t same = 0;
+        while (same < common.size() && same < parts.size() && common[same] == parts[same]) ++same;
+        common.resize(same);
+    }
+    std::string path;
+    for (const std::string_view part : common) path = joined(path, part);
+    return path;
+}
+
 std::vector<std::string> similar_names(std::string_view wanted, const std::vector<std::string>& existing,
                                        std::size_t most) {
     std::vector<std::pair<std::size_t, std::string_view>> likely;

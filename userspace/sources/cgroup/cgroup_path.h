@@ -1,9 +1,12 @@
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
+#include "base/files.h"
 #include "sources/cgroup/cgroup_hierarchy.h"
 
 namespace memscope {
@@ -16,6 +19,12 @@ struct CgroupName {
 
 // Accepts `train`, `/train`, an absolute cgroup directory, a systemd unit, a glob, and "/" for the root.
 Result<CgroupName> parse_cgroup_name(std::string_view typed, const CgroupHierarchy& hierarchy);
+
+// The cgroup of a process in the hierarchy of the memory controller, without slashes around it; "" is the root.
+std::optional<std::string> parse_cgroup_path(std::string_view proc_pid_cgroup, int version);
+Result<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version);
+// The innermost cgroup that contains all these cgroups.
+std::string common_cgroup(const std::vector<std::string>& paths);
 
 std::string_view last_component(std::string_view path);
 std::string joined(std::string_view path, std::string_view name);

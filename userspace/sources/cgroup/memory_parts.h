@@ -8,7 +8,7 @@
 
 namespace memscope {
 
-// The usage by kind and the memory that a limit counts, as CONTRACT "Memory of a target" defines them. No I/O.
+// The usage by kind and the memory that a limit counts. No I/O.
 struct MemoryParts {
     MemoryByKind by_kind{};
     Bytes unreclaimable{};

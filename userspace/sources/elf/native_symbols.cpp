@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <limits>
 
-#include "base/not_read.h"
+#include "base/result.h"
 #include "sources/elf/demangle.h"
 
 namespace memscope {
@@ -184,20 +184,22 @@ std::optional<std::vector<NativeLocation>> NativeSymbols::located(pid_t pid, Pro
                                                                   Unknown unknown) {
     std::vector<NativeLocation> locations;
     locations.reserve(addresses.size());
+    bool must_wait = false;
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         NativeLocation location{.module = {}, .offset = addresses[i], .is_return = i > 0};
         if (ProcessCode::Range* range = process.code.at(inside(addresses[i], i))) {
             if (!range->module) {
                 const FoundModule found = module_of(pid, *range);
-                if (!found.module && unknown == Unknown::wait && !found.not_read) return std::nullopt;
+                // Continues with the other frames, so that their files are requested at the same time.
+                must_wait = must_wait || (!found.module && unknown == Unknown::wait && !found.not_read);
                 range->module = found.module;
             }
-            // Without its file the code is still shown with the path of the mapping.
-            location.module = range->module ? range->module : std::make_shared<Module>(range->mapped.path);
+            location.module = range->module ? range->module : unfound_module(pid, *range);
             location.offset = addresses[i] - range->mapped.start + range->mapped.offset;
         }
         locations.push_back(std::move(location));
     }
+    if (must_wait) return std::nullopt;
     return locations;
 }
 
@@ -215,12 +217,16 @@ bool NativeSymbols::read_if_old(pid_t pid, Process& process, bool is_new, Second
 }
 
 // Keeps the known address space if it cannot be read any more, because the stacks of a process arrive after it has
-// exited.
+// exited. After a failure that says nothing about the process, the next call reads again.
 bool NativeSymbols::read_code(pid_t pid, Process& process) {
     if (process.reading == 0) process.reading = ++readings_;
     auto maps = reads_->maps(pid, process.reading);
     if (!maps) return false;
     process.reading = 0;
+    if (!*maps && is_retryable(maps->error())) {
+        process.read_at = {};
+        return false;
+    }
     ++maps_read_;
     if (!*maps || (*maps)->ranges.empty()) return true;
     if ((*maps)->truncated) ++maps_truncated_;
@@ -291,6 +297,22 @@ NativeSymbols::FoundModule NativeSymbols::file_module(pid_t pid, const ProcessCo
     if (file.place.handle) return {shared_module(std::move(file))};
     if (*open_files_ >= limits_.open_files) file.place.root = Fd();
     return {std::make_shared<Module>(std::move(file), open_files_)};
+}
+
+// The file was not found in time, for example because the process has ended. It is found again by its path, inode and
+// device when its symbols are loaded.
+std::shared_ptr<Module> NativeSymbols::unfound_module(pid_t pid, ProcessCode::Range& range) {
+    if (!range.unfound)
+        range.unfound = std::make_shared<Module>(ModuleWanted{.path = range.mapped.path,
+                                                              .pid = pid,
+                                                              .place = {},
+                                                              .dev_major = range.mapped.dev_major,
+                                                              .dev_minor = range.mapped.dev_minor,
+                                                              .inode = range.mapped.inode,
+                                                              .identity = {},
+                                                              .loaded = {}},
+                                                 open_files_);
+    return range.unfound;
 }
 
 std::shared_ptr<Module> NativeSymbols::shared_module(ModuleWanted file) {

@@ -67,8 +67,9 @@ class ProcessCode {
   public:
     struct Range {
         MappedRange mapped{};
-        std::uint64_t headers = 0;         // address at which the start of its file is mapped; 0: not mapped
-        std::shared_ptr<Module> module{};  // set by the first request
+        std::uint64_t headers = 0;          // address at which the start of its file is mapped; 0: not mapped
+        std::shared_ptr<Module> module{};   // set when the file was found
+        std::shared_ptr<Module> unfound{};  // the module for requests that cannot wait until the file is found
     };
 
     ProcessCode() = default;
@@ -167,6 +168,7 @@ class NativeSymbols {
     };
     FoundModule module_of(pid_t pid, const ProcessCode::Range& range);
     FoundModule file_module(pid_t pid, const ProcessCode::Range& range);
+    std::shared_ptr<Module> unfound_module(pid_t pid, ProcessCode::Range& range);
     std::shared_ptr<Module> shared_module(ModuleWanted file);
     void sweep_modules();
 

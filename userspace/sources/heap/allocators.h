@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "sources/heap/glibc_arenas.h"
 #include "sources/proc/process_maps.h"
 

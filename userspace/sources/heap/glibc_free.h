@@ -16,21 +16,21 @@ enum class FreeMethod { lists, walk, sample };
 
 struct GlibcFree {
     FreeMethod method = FreeMethod::lists;
-    std::uint64_t chunks = 0;   // in bins and fastbins
-    std::uint64_t bytes = 0;    // of them
-    std::uint64_t present = 0;  // of these, in resident pages
-    std::uint64_t top_present = 0;
-    std::uint64_t trimmable = 0;  // resident bytes that malloc_trim(0) would return
-    std::uint64_t torn = 0;       // places where the heap made no sense, because it changed or was made up
-    std::uint64_t absent = 0;     // places where a page could not be read, for instance because it is swapped out
-    std::uint64_t cut_off = 0;    // lists with more chunks than the limit
-    bool late = false;            // the deadline passed: lists are not complete
-    double error = 0;             // FreeMethod::sample: half of the 95 % confidence interval, as a share of the heaps
+    std::uint64_t chunks = 0;       // free chunks in bins and fastbins
+    std::uint64_t bytes = 0;        // size of these chunks
+    std::uint64_t present = 0;      // bytes of these chunks in resident pages
+    std::uint64_t top_present = 0;  // resident bytes of the top chunks
+    std::uint64_t trimmable = 0;    // resident bytes that malloc_trim(0) would return
+    std::uint64_t torn = 0;         // inconsistent places: the process changed the heap during the read, or forged it
+    std::uint64_t absent = 0;       // places where a page could not be read, for instance because it is swapped out
+    std::uint64_t cut_off = 0;      // lists with more chunks than the limit
+    bool late = false;              // the deadline passed: lists are not complete
+    double error = 0;               // FreeMethod::sample: half of the 95 % confidence interval, as a share of the heaps
 };
 
 struct FreeLimits {
     ReadDeadline deadline;
-    std::size_t most_chunks = std::size_t{1} << 22;  // that are remembered, 16 bytes each
+    std::size_t most_chunks = std::size_t{1} << 22;  // most chunks to remember, 16 bytes each
 };
 
 // Follows the free lists first. If that takes longer than a walk would, or if a list was torn, it walks the heaps. If

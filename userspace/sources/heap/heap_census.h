@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 namespace memscope {
 

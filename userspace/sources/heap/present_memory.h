@@ -135,8 +135,8 @@ class ProcessSource : public MemorySource {
     std::uint64_t bytes_ = 0;
 };
 
-// Memory of a process through a cache of 4 KiB blocks, for many small reads. Everything that is read may be torn, stale
-// or made up by the process.
+// Memory of a process through a cache of 4 KiB blocks, for many small reads. The bytes can be inconsistent or stale,
+// because the process changes them during the reads. The process can also forge them.
 class PresentMemory {
   public:
     PresentMemory(MemorySource& source, const PresentPages& pages);

@@ -1,8 +1,8 @@
 #pragma once
+#include <compare>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <sys/types.h>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -23,11 +23,5 @@ std::vector<FoundProcess> descendants_of(pid_t pid, const std::vector<std::pair<
 // True if the pid still belongs to that process and at least one of its threads has not begun to exit. The kernel marks
 // a thread as exiting before it reports the exit, so the exit event of such a process is still to come.
 bool still_lives(const SysRoot& root, const FoundProcess& process);
-
-// The cgroup of a process in the hierarchy of the memory controller, without slashes around it; "" is the root.
-std::optional<std::string> parse_cgroup_path(std::string_view proc_pid_cgroup, int version);
-Result<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version);
-// The innermost cgroup that contains all these cgroups.
-std::string common_cgroup(const std::vector<std::string>& paths);
 
 }  // namespace memscope

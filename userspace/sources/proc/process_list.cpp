@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "sources/proc/descendants.h"
+#include "sources/cgroup/cgroup_path.h"
 #include "sources/proc/procfs.h"
 
 namespace memscope {

@@ -12,9 +12,10 @@ constexpr std::size_t kArgvLimit = 4096;
 constexpr std::size_t kArgumentLimit = 64;
 constexpr std::size_t kEnvironLimit = std::size_t{256} << 10;
 
+std::uint64_t ns_per_tick() { return 1'000'000'000ULL / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)); }
+
 bool started_then(const ProcessStat& stat, std::uint64_t start_ns) {
-    const std::uint64_t ns_per_tick = 1'000'000'000ULL / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-    const std::uint64_t expected = start_ns / ns_per_tick;
+    const std::uint64_t expected = start_ns / ns_per_tick();
     const std::uint64_t apart = std::max(expected, stat.start) - std::min(expected, stat.start);
     return apart <= 1;  // the kernel may round the other way
 }
@@ -45,6 +46,13 @@ Result<Fd> open_process(const SysRoot& root, ProcessId id) {
     const auto stat = stat_of(*directory);
     if (!stat || !started_then(*stat, id.start_ns)) return gone();
     return directory;
+}
+
+std::optional<ProcessId> process_with(const SysRoot& root, pid_t pid) {
+    const auto directory = open_directory(root.proc / std::to_string(pid));
+    const auto stat = directory ? stat_of(*directory) : std::nullopt;
+    if (!stat) return std::nullopt;
+    return ProcessId{pid, stat->start * ns_per_tick()};
 }
 
 // The memory is freed when the last thread exits, which can be long after the first thread.
@@ -110,6 +118,20 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
                        .state = state.empty() ? '?' : state.front(),
                        .exiting = (field(9).value_or(0) & kExiting) != 0,
                        .forked = (field(9).value_or(0) & kForked) != 0};
+}
+
+Seconds cpu_time_of(const SysRoot& root, const std::set<pid_t>& processes) {
+    constexpr std::size_t kMost = 256;
+    const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+    Seconds sum{};
+    std::size_t read = 0;
+    for (const pid_t pid : processes) {
+        if (++read > kMost) break;
+        const auto text = read_file(root.proc / std::to_string(pid) / "stat", 4096);
+        const auto stat = text ? parse_process_stat(*text) : std::nullopt;
+        if (stat) sum += Seconds(static_cast<double>(stat->user + stat->system + stat->children) / ticks_per_second);
+    }
+    return sum;
 }
 
 }  // namespace memscope

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -9,7 +10,7 @@
 
 #include "base/files.h"
 #include "base/units.h"
-#include "model/snapshot.h"
+#include "model/processes/process.h"
 
 namespace memscope {
 
@@ -48,11 +49,10 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text);
 // True if the process has begun to exit and has not finished. The kernel needs a while to free the memory of a large
 // process.
 bool is_ending(const SysRoot& root, ProcessId id);
+// Of the process that has this pid now. Reads only `stat`, which no process can block.
+std::optional<ProcessId> process_with(const SysRoot& root, pid_t pid);
 
-// The resource usage of the watcher itself. Fills only the fields that come from /proc. The start time, limits and
-// number of open files are slow to read, so they are copied from `known` if it is given.
-Result<SelfSample> read_self(const SysRoot& root, const std::optional<SelfSample>& known = {});
-std::optional<std::uint64_t> parse_max_open_files(std::string_view limits);  // the soft limit, from /proc/PID/limits
-std::optional<double> parse_boot_time(std::string_view proc_stat);
+// CPU time of these processes and of their ended children since their start. Reads at most 256 of them.
+Seconds cpu_time_of(const SysRoot& root, const std::set<pid_t>& processes);
 
 }  // namespace memscope

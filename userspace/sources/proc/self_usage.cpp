@@ -1,5 +1,8 @@
+#include "sources/proc/self_usage.h"
+
 #include <dirent.h>
 #include <memory>
+#include <string>
 #include <unistd.h>
 
 #include "base/text.h"

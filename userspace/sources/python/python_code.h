@@ -33,7 +33,7 @@ Result<std::string> read_python_text(const ProcessMemory& memory, const ms_pytho
 
 // The line of the instruction at that byte of the bytecode, from the line table of its code object. None if the
 // compiler gave the instruction no line, or if the table ends before it. A frame before its first instruction has not
-// started yet and is on the first line. Makes at most one pass over the table, whatever its contents are.
+// started yet and is on the first line. Makes at most one pass over any table, even a forged one.
 std::optional<int> line_of(int version, std::span<const std::byte> line_table, int first_line,
                            std::uint32_t instruction);
 

@@ -80,8 +80,8 @@ Result<Actions> Actions::start(const WatchOptions& options, IsAlive is_alive) {
         const auto& words = actions.commands_.of(event);
         if (words.empty() || can_be_found(words.front())) continue;
         actions.fail(event, ActionOutcome::failed, std::strerror(ENOENT), 0);
-        actions.troubles_.back() =
-            fmt::format("{}: there is no program {}; watching goes on", option_of(event), shortened(words.front()));
+        actions.troubles_.back() = fmt::format("{}: program {} was not found; memscope continues to watch",
+                                               option_of(event), shortened(words.front()));
     }
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return system_error(errno, "socketpair");

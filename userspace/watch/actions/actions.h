@@ -40,8 +40,8 @@ class Actions {
     bool idle() const { return queue_.idle(); }
     Seconds patience() const;  // by then all running commands have ended or were killed
     const ActionTally& tally() const { return tally_; }
-    std::vector<std::string> take_lines();     // since the last call: commands that were run,
-    std::vector<std::string> take_troubles();  // and errors
+    std::vector<std::string> take_lines();     // a line for each command that succeeded since the last call
+    std::vector<std::string> take_troubles();  // new errors since the last call
 
   private:
     Actions(ActionCommands commands, IsAlive is_alive)

@@ -39,21 +39,21 @@ using Surroundings = DeathRecorder::Surroundings;
 
 // Sets the name of the cgroup that owns the limit: "own" for the target itself, or the path of another cgroup if that
 // cgroup still exists.
-void name_owner(Death& death, const DeathEvidence& words, const TargetState& target, const Surroundings& around) {
+void name_owner(Death& death, const DeathEvidence& evidence, const TargetState& target, const Surroundings& around) {
     OomKill& oom = *death.oom;
     const std::string& near = target.info.name;
     const auto path_of = [&](CgroupId id) {
         return around.lookups.cgroup_path ? around.lookups.cgroup_path(id, near) : std::nullopt;
     };
-    if (words.oom && oom.constraint == OomConstraint::cgroup && words.oom->owner.id != kNoCgroup) {
-        if (words.oom->owner.id == target.id)
+    if (evidence.oom && oom.constraint == OomConstraint::cgroup && evidence.oom->owner.id != kNoCgroup) {
+        if (evidence.oom->owner.id == target.id)
             oom.limit_owner = "own";
-        else if (auto path = path_of(words.oom->owner.id))
+        else if (auto path = path_of(evidence.oom->owner.id))
             oom.limit_owner = path->empty() ? "/" : *path;
     }
     if (!near.empty() && oom.limit_owner == near) oom.limit_owner = "own";
-    if (words.oom)
-        if (auto path = path_of(words.oom->cgroup.id)) oom.victim_cgroup = *path;
+    if (evidence.oom)
+        if (auto path = path_of(evidence.oom->cgroup.id)) oom.victim_cgroup = *path;
     if (oom.constraint == OomConstraint::host && around.host.total.n > 0) {
         oom.limit = around.host.total;
         oom.usage = around.host.total - around.host.available;
@@ -61,12 +61,12 @@ void name_owner(Death& death, const DeathEvidence& words, const TargetState& tar
 }
 
 // Lists every process that holds memory of the device, because processes of other jobs use it up too.
-void describe_gpu(Death& death, const DeathEvidence& words, const Surroundings& around) {
+void describe_gpu(Death& death, const DeathEvidence& evidence, const Surroundings& around) {
     constexpr std::size_t kMostHolders = 16;
     GpuShortage& shortage = *death.gpu;
-    const std::uint64_t failed_ns = words.gpu_failure->time_ns;
-    const auto sample = around.lookups.gpus ? around.lookups.gpus(failed_ns, words.time_ns) : NvmlPoller::Sample{};
-    shortage.gpu = device_of(words.gpu_failure->device, words.id.pid, sample.devices);
+    const std::uint64_t failed_ns = evidence.gpu_failure->time_ns;
+    const auto sample = around.lookups.gpus ? around.lookups.gpus(failed_ns, evidence.time_ns) : NvmlPoller::Sample{};
+    shortage.gpu = device_of(evidence.gpu_failure->device, evidence.id.pid, sample.devices);
     const auto device = std::ranges::find(sample.devices, shortage.gpu, &GpuDevice::id);
     if (device == sample.devices.end()) return;
     shortage.index = device->index;
@@ -81,24 +81,26 @@ void describe_gpu(Death& death, const DeathEvidence& words, const Surroundings& 
         const auto known = around.processes.living().find(holder.process.pid);
         if (known != around.processes.living().end())
             holder.process.comm = known->second.task.comm;
-        else if (holder.process.pid == words.id.pid)
-            holder.process.comm = words.comm;
+        else if (holder.process.pid == evidence.id.pid)
+            holder.process.comm = evidence.comm;
         else if (around.lookups.comm)
             holder.process.comm = around.lookups.comm(holder.process.pid).value_or("");
     }
 }
 
-void look_up_places(Death& death, const DeathEvidence& words, const TargetState& target, const Surroundings& around) {
+void look_up_places(Death& death, const DeathEvidence& evidence, const TargetState& target,
+                    const Surroundings& around) {
     const auto find = [&](std::uint32_t device) {
         const auto& mount_point = around.lookups.mount_point;
         return mount_point
                    ? mount_point(device, namespace_members(around.processes, around.targets.nesting(), target.id))
                    : std::string();
     };
-    if (death.mapping && words.bus) death.mapping->mount = find(words.bus->place.device);
-    if (death.allocation && death.allocation->file) death.allocation->file->mount = find(words.failure->place->device);
-    if (death.oom) name_owner(death, words, target, around);
-    if (death.gpu) describe_gpu(death, words, around);
+    if (death.mapping && evidence.bus) death.mapping->mount = find(evidence.bus->place.device);
+    if (death.allocation && death.allocation->file)
+        death.allocation->file->mount = find(evidence.failure->place->device);
+    if (death.oom) name_owner(death, evidence, target, around);
+    if (death.gpu) describe_gpu(death, evidence, around);
 }
 
 }  // namespace
@@ -110,18 +112,18 @@ void DeathRecorder::exited(const Exited& event, const ProcessTable& processes) {
     known->second = std::min(known->second, event.time_ns);
 }
 
-void DeathRecorder::take(DeathEvidence words) {
-    if (std::ranges::find(seen_, words.id) != seen_.end()) return;
-    seen_.push_back(words.id);
+void DeathRecorder::take(DeathEvidence evidence) {
+    if (std::ranges::find(seen_, evidence.id) != seen_.end()) return;
+    seen_.push_back(evidence.id);
     if (seen_.size() > kMostSeen) seen_.pop_front();
-    if (words.kill) {
-        const auto known = ending_.try_emplace(words.id, words.kill->time_ns).first;
-        known->second = std::min(known->second, words.kill->time_ns);
+    if (evidence.kill) {
+        const auto known = ending_.try_emplace(evidence.id, evidence.kill->time_ns).first;
+        known->second = std::min(known->second, evidence.kill->time_ns);
     }
-    const SentSignal* sent = deadly_signal(words);
-    const auto death = decide_death(words, {.sender_in_tree = sent && sent->sender_target == words.target});
+    const SentSignal* sent = deadly_signal(evidence);
+    const auto death = decide_death(evidence, {.sender_in_tree = sent && sent->sender_target == evidence.target});
     has_news_ = has_news_ || (death && death->news);
-    undecided_.push_back(std::move(words));
+    undecided_.push_back(std::move(evidence));
 }
 
 void DeathRecorder::read_log(const DeathLookups& lookups, std::uint64_t now_ns) {
@@ -132,41 +134,42 @@ void DeathRecorder::read_log(const DeathLookups& lookups, std::uint64_t now_ns) 
 }
 
 // The latest line about the process, or about the thread of the process that the OOM killer named.
-const LoggedOomKill* DeathRecorder::logged(const DeathEvidence& words) const {
+const LoggedOomKill* DeathRecorder::logged(const DeathEvidence& evidence) const {
     const auto found = std::find_if(lines_.rbegin(), lines_.rend(), [&](const Line& line) {
-        return line.kill.thread == words.id.pid || (words.oom && line.kill.thread == words.oom->thread);
+        return line.kill.thread == evidence.id.pid || (evidence.oom && line.kill.thread == evidence.oom->thread);
     });
     return found == lines_.rend() ? nullptr : &found->kill;
 }
 
-std::optional<std::uint64_t> DeathRecorder::root_ending(const DeathEvidence& words,
+std::optional<std::uint64_t> DeathRecorder::root_ending(const DeathEvidence& evidence,
                                                         const TrackedProcess* process) const {
-    if (!process || process->root == words.id) return std::nullopt;
+    if (!process || process->root == evidence.id) return std::nullopt;
     const auto ending = ending_.find(process->root);
-    if (ending == ending_.end() || words.time_ns - ending->second > kTeardownNs) return std::nullopt;
+    if (ending == ending_.end() || evidence.time_ns - ending->second > kTeardownNs) return std::nullopt;
     return ending->second;
 }
 
-void DeathRecorder::settle_one(const DeathEvidence& words, const TrackedProcess* process, const Surroundings& around) {
-    const SentSignal* sent = deadly_signal(words);
+void DeathRecorder::settle_one(const DeathEvidence& evidence, const TrackedProcess* process,
+                               const Surroundings& around) {
+    const SentSignal* sent = deadly_signal(evidence);
     const auto of_sender = sent ? around.targets.around(sent->sender_target) : std::vector<TargetState*>{};
-    for (TargetState* target : around.targets.around(words.target)) {
+    for (TargetState* target : around.targets.around(evidence.target)) {
         DeathScene scene{.target = target->info.name,
                          .sender_in_tree = std::ranges::find(of_sender, target) != of_sender.end(),
-                         .root_ending_ns = root_ending(words, process),
-                         .logged = logged(words),
+                         .root_ending_ns = root_ending(evidence, process),
+                         .logged = logged(evidence),
                          .host_short = is_short(around.host),
                          .memory = process ? process->task.memory : std::nullopt};
-        auto death = decide_death(words, scene);
+        auto death = decide_death(evidence, scene);
         if (!death) return;
-        death->time = around.now.to_unix(words.time_ns);
+        death->time = around.now.to_unix(evidence.time_ns);
         if (process) {
             death->role = process->role;
             if (process->folded_rank) death->role.rank = process->folded_rank;
             death->command = process->command;
             death->parent = process->task.parent;
         }
-        look_up_places(*death, words, *target, around);
+        look_up_places(*death, evidence, *target, around);
         death->explanation = explain_death(*death);
         target->deaths.add(*std::move(death));
     }
@@ -176,14 +179,14 @@ void DeathRecorder::settle(const Surroundings& around) {
     read_log(around.lookups, around.now.boot_ns);
     if (undecided_.empty()) return;
     std::map<ProcessId, const TrackedProcess*> known;
-    for (const DeathEvidence& words : undecided_) known.try_emplace(words.id, nullptr);
+    for (const DeathEvidence& evidence : undecided_) known.try_emplace(evidence.id, nullptr);
     const auto note = [&](const TrackedProcess& process) {
         if (const auto found = known.find(process.task.id); found != known.end()) found->second = &process;
     };
     for (const TrackedProcess& process : around.processes.ended()) note(process);
     for (const auto& [pid, process] : around.processes.living()) note(process);  // its exit event may have been lost
     std::ranges::sort(undecided_, {}, &DeathEvidence::time_ns);
-    for (const DeathEvidence& words : undecided_) settle_one(words, known[words.id], around);
+    for (const DeathEvidence& evidence : undecided_) settle_one(evidence, known[evidence.id], around);
     undecided_.clear();
     has_news_ = false;
 }

@@ -20,7 +20,7 @@ class DeathRecorder {
     // Called before the process table applies the event, because until then the table knows whether the process is the
     // root of other processes.
     void exited(const Exited& event, const ProcessTable& processes);
-    void take(DeathEvidence words);
+    void take(DeathEvidence evidence);
     bool any_undecided() const { return !undecided_.empty(); }
     // True if an undecided death is probably not teardown. settle() decides whether it is.
     bool has_news() const { return has_news_; }
@@ -40,9 +40,9 @@ class DeathRecorder {
 
   private:
     void read_log(const DeathLookups& lookups, std::uint64_t now_ns);
-    const LoggedOomKill* logged(const DeathEvidence& words) const;
-    void settle_one(const DeathEvidence& words, const TrackedProcess* process, const Surroundings& around);
-    std::optional<std::uint64_t> root_ending(const DeathEvidence& words, const TrackedProcess* process) const;
+    const LoggedOomKill* logged(const DeathEvidence& evidence) const;
+    void settle_one(const DeathEvidence& evidence, const TrackedProcess* process, const Surroundings& around);
+    std::optional<std::uint64_t> root_ending(const DeathEvidence& evidence, const TrackedProcess* process) const;
 
     struct Line {
         std::uint64_t read_ns = 0;

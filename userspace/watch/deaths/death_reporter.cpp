@@ -9,6 +9,7 @@
 #include "analysis/deaths/advice.h"
 #include "analysis/deaths/past_events.h"
 #include "analysis/targets/target_judge.h"
+#include "outputs/deaths/death_report_bounds.h"
 #include "outputs/deaths/death_report_json.h"
 #include "outputs/deaths/death_text.h"
 

@@ -13,8 +13,8 @@
 #include "analysis/deaths/death_moment.h"
 #include "base/token_bucket.h"
 #include "model/deaths/death_report.h"
+#include "model/deaths/reported_death.h"
 #include "model/snapshot.h"
-#include "outputs/deaths/action_facts.h"
 #include "outputs/deaths/report_store.h"
 
 namespace memscope {

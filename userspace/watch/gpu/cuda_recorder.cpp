@@ -18,6 +18,8 @@ std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 CudaRecorder::CudaRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
     : libraries_({.name = "copies of the CUDA driver",
                   .kind = LibraryKind::cuda,
+                  .probe = CudaCalls::kName,
+                  .loss = "cuda_library_refused",
                   .file_name = std::string(kCudaFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
                       const auto calls = session.start_feature<CudaCalls>();

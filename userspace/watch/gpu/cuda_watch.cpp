@@ -47,10 +47,8 @@ void CudaWatch::describe(const std::vector<Process>& processes, std::optional<Ta
 }
 
 void CudaWatch::describe(SelfSample& self) const {
-    self.dropped["cuda_library_refused"] = calls_.libraries().refused();
-    self.dropped["torch_library_refused"] = tensors_.libraries().refused();
-    if (calls_.libraries().has_any()) self.probes.push_back({"gpu", calls_.libraries().is_following()});
-    if (tensors_.libraries().has_any()) self.probes.push_back({"torch", tensors_.libraries().is_following()});
+    calls_.libraries().describe(self);
+    tensors_.libraries().describe(self);
 }
 
 std::vector<Error> CudaWatch::take_refusals() {

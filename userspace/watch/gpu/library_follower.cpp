@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/not_read.h"
+#include "base/result.h"
 #include "sources/gpu/mapped_library.h"
 
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostLibraries = 16;     // each has a process that holds its probes
-constexpr std::size_t kMostKnown = 64;         // including libraries that cannot be followed
-constexpr std::size_t kMostLooksPerTurn = 50;  // thousands of mappings, as with a driver, take 1 ms
+constexpr std::size_t kMostLibraries = 16;      // each has a process that holds its probes
+constexpr std::size_t kMostKnown = 64;          // including libraries that cannot be followed
+constexpr std::size_t kMostChecksPerTurn = 50;  // thousands of mappings, as with a driver, take 1 ms
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 constexpr std::uint64_t kLingerNs = 60 * kSecondNs;
 // Attaching takes some milliseconds. On kernels that attach one probe at a time it takes some tenths of a second.
@@ -20,15 +20,27 @@ constexpr std::uint64_t kFirstRetryNs = kSecondNs;  // after a holder has ended;
 constexpr unsigned kMostDoublings = 6;
 constexpr std::uint64_t kAgainNs = 5 * kSecondNs;  // after a process or library could not be read
 
+MapsReader reader_of(LibraryKind kind) {
+    switch (kind) {
+        case LibraryKind::cuda:
+            return MapsReader::cuda;
+        case LibraryKind::torch:
+            return MapsReader::torch;
+        case LibraryKind::host_tensors:
+            break;
+    }
+    return MapsReader::host_tensors;
+}
+
 }  // namespace
 
 void LibraryFollower::check_soon(const ProcessId& process, bool just_mapped) {
     if (!on_) return;
-    ToCheck& look = to_check_[process];
-    look.just_mapped = look.just_mapped || just_mapped;
-    look.number = 0;  // a read that is under way may have begun before the file was mapped
-    look.next_ns = 0;
-    look.mappings.reset();
+    ToCheck& check = to_check_[process];
+    check.just_mapped = check.just_mapped || just_mapped;
+    check.number = 0;  // a read that is under way may have begun before the file was mapped
+    check.next_ns = 0;
+    check.mappings.reset();
 }
 
 void LibraryFollower::begin(const TrackedProcess& process) {
@@ -71,7 +83,7 @@ Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t
     return Done{};
 }
 
-// Detaches all probes. The next look() attaches the probes of the new state.
+// Detaches all probes. The next check_libraries() attaches the probes of the new state.
 void LibraryFollower::attach_anew(bool paused) {
     paused_ = paused;
     for (auto& [key, library] : libraries_) {
@@ -154,21 +166,22 @@ void LibraryFollower::lost(Library& library, std::uint64_t now_ns) {
 // Adds the libraries that the process has mapped. A process that has mapped a library just now counts as followed from
 // its start, because the initialization of a program takes longer than attaching the probes. False: a helper still
 // reads the maps of the process or the library, or could not read them.
-bool LibraryFollower::check_maps(Session& session, const ProcessId& process, ToCheck& look, std::uint64_t now_ns) {
+bool LibraryFollower::check_maps(Session& session, const ProcessId& process, ToCheck& check, std::uint64_t now_ns) {
     const auto try_later = [&] {
-        look.number = 0;
-        look.next_ns = now_ns + kAgainNs;
+        check.number = 0;
+        check.next_ns = now_ns + kAgainNs;
         return false;
     };
-    if (!look.mappings) {
-        if (look.number == 0) look.number = ++numbers_;
-        const auto maps = reads_->quick.ask(MapsJob{.pid = process.pid, .number = look.number});
+    if (!check.mappings) {
+        if (check.number == 0) check.number = ++numbers_;
+        const auto maps =
+            reads_->quick.ask(MapsJob{.pid = process.pid, .reader = reader_of(kind_.kind), .number = check.number});
         if (!maps) return false;
         if (!*maps && is_retryable(maps->error())) return try_later();
         if (!*maps) return true;  // the process has ended
-        look.mappings = mappings_named((*maps)->text, kind_.file_name);
+        check.mappings = mappings_named((*maps)->text, kind_.file_name);
     }
-    for (const MappedRange& mapping : *look.mappings) {
+    for (const MappedRange& mapping : *check.mappings) {
         const FileKey key{mapping.dev_major, mapping.dev_minor, mapping.inode};
         const bool known = libraries_.contains(key);
         if (!known && libraries_.size() >= kMostKnown) {
@@ -184,7 +197,7 @@ bool LibraryFollower::check_maps(Session& session, const ProcessId& process, ToC
         }
         Library& library = libraries_[key];
         if (!known) library.followed_ns = now_ns;
-        library.users.try_emplace(process.pid, User{process, look.just_mapped});
+        library.users.try_emplace(process.pid, User{process, check.just_mapped});
         if (known) continue;
         if (!*file) {
             refuse(library, file->error());
@@ -199,13 +212,13 @@ bool LibraryFollower::check_maps(Session& session, const ProcessId& process, ToC
 
 void LibraryFollower::check_libraries(Session& session, std::uint64_t now_ns) {
     for (auto& [key, library] : libraries_) update(session, library, now_ns);
-    std::size_t looked = 0;
-    for (auto next = to_check_.begin(); next != to_check_.end() && looked < kMostLooksPerTurn;) {
+    std::size_t checked = 0;
+    for (auto next = to_check_.begin(); next != to_check_.end() && checked < kMostChecksPerTurn;) {
         if (now_ns < next->second.next_ns) {
             ++next;
             continue;
         }
-        ++looked;
+        ++checked;
         next = check_maps(session, next->first, next->second, now_ns) ? to_check_.erase(next) : std::next(next);
     }
 }
@@ -216,16 +229,16 @@ void LibraryFollower::recheck(const ProcessTable& processes, std::uint64_t now_n
     constexpr std::uint64_t kFirst = 1'000'000'000;
     constexpr std::uint64_t kLast = 60 * kFirst;
     const auto& living = processes.living();
-    std::erase_if(looks_, [&](const auto& entry) {
+    std::erase_if(rechecks_, [&](const auto& entry) {
         const auto found = living.find(entry.first.pid);
         return found == living.end() || found->second.task.id != entry.first;
     });
     for (const auto& [pid, process] : living) {
-        if (to_check_.size() >= kMostLooksPerTurn) return;
-        Look& look = looks_[process.task.id];
-        if (now_ns < look.next_ns) continue;
-        look.wait_ns = std::clamp(2 * look.wait_ns, kFirst, kLast);
-        look.next_ns = now_ns + look.wait_ns;
+        if (to_check_.size() >= kMostChecksPerTurn) return;
+        Recheck& planned = rechecks_[process.task.id];
+        if (now_ns < planned.next_ns) continue;
+        planned.wait_ns = std::clamp(2 * planned.wait_ns, kFirst, kLast);
+        planned.next_ns = now_ns + planned.wait_ns;
         check_soon(process.task.id, false);
     }
 }
@@ -267,6 +280,11 @@ bool LibraryFollower::is_followed_from_its_start(const ProcessId& process) const
 
 bool LibraryFollower::has_any() const {
     return std::ranges::any_of(libraries_, [](const auto& entry) { return !entry.second.users.empty(); });
+}
+
+void LibraryFollower::describe(SelfSample& self) const {
+    self.dropped[std::string(kind_.loss)] = refused_;
+    if (has_any()) self.probes.push_back({std::string(kind_.probe), is_following()});
 }
 
 bool LibraryFollower::is_following() const {

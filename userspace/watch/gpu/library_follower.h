@@ -24,7 +24,9 @@ class LibraryFollower {
     struct Kind {
         std::string name{};  // a plural for messages: "copies of PyTorch"
         LibraryKind kind{};
-        std::string file_name{};  // prefix of the file names
+        std::string_view probe{};  // what its probes are called in SelfSample::probes
+        std::string_view loss{};   // what libraries that cannot be followed are called in SelfSample::dropped
+        std::string file_name{};   // prefix of the file names
         using Probes = std::function<Result<ProbeRequest>(Session&, const LibraryAnswer&)>;
         Probes probes{};
         Probes probes_in_pause{};         // none: there are no probes between pause() and resume()
@@ -57,9 +59,9 @@ class LibraryFollower {
     std::vector<ProcessId> take_interrupted() { return std::exchange(interrupted_, {}); }
     // True if the libraries of the process were followed before it could use them.
     bool is_followed_from_its_start(const ProcessId& process) const;
-    bool has_any() const;                               // a process has mapped such a library
-    bool is_following() const;                          // at least one such library is followed, and not paused
-    std::uint64_t refused() const { return refused_; }  // libraries that cannot be followed, or not in time
+    bool has_any() const;                   // a process has mapped such a library
+    bool is_following() const;              // at least one such library is followed, and not paused
+    void describe(SelfSample& self) const;  // its probes, and libraries that cannot be followed
     std::vector<Error> take_refusals() { return std::exchange(refusals_, {}); }  // why libraries were refused
 
   private:
@@ -87,7 +89,7 @@ class LibraryFollower {
         std::uint64_t next_ns = 0;  // boot clock: earliest retry after a failed read
         std::optional<std::vector<MappedRange>> mappings{};
     };
-    bool check_maps(Session& session, const ProcessId& process, ToCheck& look, std::uint64_t now_ns);
+    bool check_maps(Session& session, const ProcessId& process, ToCheck& check, std::uint64_t now_ns);
     void attach_anew(bool paused);
     Status follow(Session& session, Library& library, std::uint64_t now_ns);
     void follow_or_refuse(Session& session, Library& library, std::uint64_t now_ns);
@@ -106,11 +108,11 @@ class LibraryFollower {
     std::uint64_t losses_ = 0;
     std::map<ProcessId, ToCheck> to_check_{};
     std::uint64_t numbers_ = 0;
-    struct Look {
+    struct Recheck {
         std::uint64_t next_ns = 0;
         std::uint64_t wait_ns = 0;
     };
-    std::map<ProcessId, Look> looks_{};  // when to check each process, if there are no events for mapped files
+    std::map<ProcessId, Recheck> rechecks_{};  // when to check each process, if there are no events for mapped files
     std::map<FileKey, Library> libraries_{};
     std::vector<ProcessId> followed_from_start_{};
     std::vector<ProcessId> interrupted_{};

@@ -13,6 +13,8 @@ constexpr std::size_t kMostTensorsSweptPerTick = 16384;
 TorchRecorder::TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
     : libraries_({.name = "copies of PyTorch",
                   .kind = LibraryKind::torch,
+                  .probe = TorchProbes::kName,
+                  .loss = "torch_library_refused",
                   .file_name = std::string(kTorchFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
                       const auto probes = session.start_feature<TorchProbes>();

@@ -235,7 +235,7 @@ KeptSites GrowthPlanes::kept_at_sites(const std::vector<Process>& processes, Nat
 
 SitePlanes GrowthPlanes::of(const TargetSnapshot& target) {
     const MappedRecorder::Held held = from_.mapped.held(target.processes);
-    const CudaRecorder::HeldPlanes cuda = from_.gpu.held(target.processes);
+    const CudaRecorder::HeldPlanes cuda = from_.cuda.held(target.processes);
     const HostTensorRecorder::Held tensors = from_.host_tensors.held(target.processes);
     SitePlanes all{.file_mapped_bytes = held.file, .reserved_bytes = held.reserved, .host_tensors = tensors.recording};
     all.plane(PlaneKind::resident) = resident_plane(target);

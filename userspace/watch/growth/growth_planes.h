@@ -21,7 +21,7 @@ class GrowthPlanes {
         GrowthStacks& stacks;
         ResidentRecorder& resident;
         MappedRecorder& mapped;
-        const CudaRecorder& gpu;
+        const CudaRecorder& cuda;
         HostTensorRecorder& host_tensors;
     };
     GrowthPlanes(const Recorders& recorders, GrowthLedger& ledger) : from_(recorders), ledger_(ledger) {}

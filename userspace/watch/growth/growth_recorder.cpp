@@ -6,8 +6,8 @@
 #include "analysis/growth/growth_sentence.h"
 #include "analysis/growth/owner.h"
 #include "analysis/targets/target_judge.h"
+#include "sources/proc/procfs.h"
 #include "watch/clock.h"
-#include "watch/growth/cpu_time.h"
 #include "watch/growth/site_names.h"
 
 namespace memscope {
@@ -31,12 +31,12 @@ GrowthHistory::Moment moment_of(const TargetSnapshot& target) {
 }  // namespace
 
 GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks,
-                               const CudaRecorder& gpu, HostTensorRecorder& host_tensors, bool python,
+                               const CudaRecorder& cuda, HostTensorRecorder& host_tensors, bool python,
                                HookBudget budget)
     : root_(std::move(root)),
       reads_(std::move(reads)),
       stacks_(stacks),
-      gpu_(gpu),
+      cuda_(cuda),
       host_tensors_(host_tensors),
       resident_(reads_),
       mapped_(reads_, {.event = [this](const RangeEvent& event) { resident_.apply(event); },
@@ -44,8 +44,9 @@ GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads,
       budget_(budget),
       ledger_(kLimits),
       intake_(reads_, stacks_, resident_, ledger_, python),
-      planes_({.stacks = stacks_, .resident = resident_, .mapped = mapped_, .gpu = gpu_, .host_tensors = host_tensors_},
-              ledger_) {}
+      planes_(
+          {.stacks = stacks_, .resident = resident_, .mapped = mapped_, .cuda = cuda_, .host_tensors = host_tensors_},
+          ledger_) {}
 
 void GrowthRecorder::take_events() {
     intake_.take_deferred();
@@ -161,7 +162,7 @@ void GrowthRecorder::read_spaces(const ProcessTable& processes) {
 void GrowthRecorder::make_room() {
     if (!ledger_.sites.is_full() && !ledger_.sites.has_crowded_space()) return;
     std::set<StackId> held = mapped_.stacks();
-    held.merge(gpu_.stacks());
+    held.merge(cuda_.stacks());
     held.merge(host_tensors_.stacks());
     const auto sampled = resident_.by_stack();
     const auto folded = ledger_.sites.fold([&](StackId stack) -> std::optional<std::int64_t> {

@@ -41,7 +41,7 @@ class GrowthRecorder {
   public:
     // `budget`: the share of the CPU time of the growing processes that the hook may cost. If the hook costs more, it
     // is detached for some time.
-    GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, const CudaRecorder& gpu,
+    GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, const CudaRecorder& cuda,
                    HostTensorRecorder& host_tensors, bool python, HookBudget budget);
 
     void take_events();
@@ -102,7 +102,7 @@ class GrowthRecorder {
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
     GrowthStacks& stacks_;
-    const CudaRecorder& gpu_;
+    const CudaRecorder& cuda_;
     HostTensorRecorder& host_tensors_;
     ResidentRecorder resident_;
     MappedRecorder mapped_;

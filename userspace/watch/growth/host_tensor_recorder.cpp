@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sources/gpu/host_tensor_library.h"
-#include "watch/growth/cpu_time.h"
+#include "sources/proc/procfs.h"
 
 namespace memscope {
 namespace {
@@ -32,6 +32,8 @@ HostTensorRecorder::HostTensorRecorder(SysRoot root, std::shared_ptr<ReadHelpers
       on_(on),
       libraries_({.name = "copies of PyTorch's base library",
                   .kind = LibraryKind::host_tensors,
+                  .probe = HostTensors::kName,
+                  .loss = "host_tensor_library_refused",
                   .file_name = std::string(kHostTensorFileName),
                   .probes = probes_for(HostTensors::Calls::all),
                   // Failed allocations are followed during a pause, too, because they are rare and explain deaths.
@@ -66,7 +68,7 @@ void HostTensorRecorder::tick(Session& session, ProcessTable& processes, const N
     if (std::exchange(losses_, libraries_.losses()) != libraries_.losses()) start_anew(*tensors);
     note_start(now);
     read(*tensors, now);
-    mind_budget(*tensors, now);
+    keep_to_budget(*tensors, now);
 }
 
 std::vector<HostTensorRecorder::Site> HostTensorRecorder::held_at(const HostTensorReading& reading,
@@ -124,7 +126,7 @@ void HostTensorRecorder::measure_rate(const HostTensors::Cost& cost, const Now& 
     if (mark_.boot_ns == 0 || span >= kRateSpanNs) mark_ = {now.boot_ns, cost.allocated};
 }
 
-void HostTensorRecorder::mind_budget(HostTensors& tensors, const Now& now) {
+void HostTensorRecorder::keep_to_budget(HostTensors& tensors, const Now& now) {
     const HostTensors::Cost cost = tensors.cost();
     measure_rate(cost, now);
     const Seconds spent(static_cast<double>(cost.ns) * 1e-9 + static_cast<double>(cost.calls) * kProbeSeconds);
@@ -195,11 +197,6 @@ std::set<StackId> HostTensorRecorder::stacks() const {
     const std::lock_guard lock(mutex_);
     for (const Site& site : sites_) stacks.insert(site.held.stack);
     return stacks;
-}
-
-void HostTensorRecorder::describe(SelfSample& self) const {
-    self.dropped["host_tensor_library_refused"] = libraries_.refused();
-    if (libraries_.has_any()) self.probes.push_back({"host_tensors", libraries_.is_following()});
 }
 
 }  // namespace memscope

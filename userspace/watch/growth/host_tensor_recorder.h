@@ -31,7 +31,7 @@ class HostTensorRecorder {
     void check_libraries(Session& session, const Now& now);
     void tick(Session& session, ProcessTable& processes, const Now& now);
 
-    void describe(SelfSample& self) const;  // probes and losses
+    void describe(SelfSample& self) const { libraries_.describe(self); }  // probes and losses
     std::vector<Error> take_refusals() { return libraries_.take_refusals(); }
 
     // From any thread: the storages that the processes hold, by stack.
@@ -60,7 +60,7 @@ class HostTensorRecorder {
     void read(HostTensors& tensors, const Now& now);
     std::vector<Site> held_at(const HostTensorReading& reading, const std::map<SpaceId, HostTensorAccount>& accounts,
                               Seconds now);
-    void mind_budget(HostTensors& tensors, const Now& now);
+    void keep_to_budget(HostTensors& tensors, const Now& now);
     void measure_rate(const HostTensors::Cost& cost, const Now& now);
     void pause(HostTensors& tensors);
     void start_anew(HostTensors& tensors);

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/not_read.h"
+#include "base/result.h"
 #include "sources/proc/process_maps.h"
 #include "watch/clock.h"
 
@@ -73,7 +73,8 @@ void MappedRecorder::read(const ProcessId& id) {
     if (readings_.size() >= kMostReadings && !readings_.contains(id)) return;  // a later tick reads the process
     const auto [place, is_new] = readings_.try_emplace(id);
     if (is_new) place->second.number = ++numbers_;
-    const auto maps = reads_->quick.ask(MapsJob{.pid = id.pid, .number = place->second.number});
+    const auto maps =
+        reads_->quick.ask(MapsJob{.pid = id.pid, .reader = MapsReader::mapped_growth, .number = place->second.number});
     if (!maps) return;
     const Reading reading = take(place);
     const std::lock_guard lock(mutex_);

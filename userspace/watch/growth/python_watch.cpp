@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sys/timerfd.h>
 
-#include "base/not_read.h"
+#include "base/result.h"
 #include "watch/clock.h"
 
 namespace memscope {
@@ -35,7 +35,7 @@ void PythonWatch::arm(bool on) {
 // Takes the result of the check that is under way, if it has arrived. Starts a check if none is under way.
 bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
     if (now_ns < waiting.due_ns) return false;
-    if (waiting.number == 0) waiting.number = ++looks_;
+    if (waiting.number == 0) waiting.number = ++numbers_;
     const auto search = reads_->quick.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});
     if (!search) return false;
     waiting.number = 0;
@@ -68,11 +68,11 @@ void PythonWatch::check_waiting() {
     std::uint64_t expirations = 0;
     [[maybe_unused]] const auto ignored = ::read(timer_.get(), &expirations, sizeof expirations);
     const std::uint64_t now = read_clock().boot_ns;
-    std::size_t looked = 0;
+    std::size_t checked = 0;
     auto at = waiting_.lower_bound(next_);
-    for (std::size_t left = waiting_.size(); left > 0 && looked < kMostPerTurn; --left) {
+    for (std::size_t left = waiting_.size(); left > 0 && checked < kMostPerTurn; --left) {
         if (at == waiting_.end()) at = waiting_.begin();
-        if (now >= at->second.due_ns) ++looked;
+        if (now >= at->second.due_ns) ++checked;
         const bool over = is_over(at->second, now);
         at = over ? waiting_.erase(at) : std::next(at);
     }

@@ -36,7 +36,7 @@ class PythonWatch {
     std::shared_ptr<ReadHelpers> reads_;
     GrowthStacks& stacks_;
     bool on_;
-    std::uint64_t looks_ = 0;
+    std::uint64_t numbers_ = 0;
     std::map<pid_t, Waiting> waiting_;
     pid_t next_ = 0;  // the process to continue with, if there were too many for one turn
     Fd timer_;

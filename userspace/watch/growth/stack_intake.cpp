@@ -37,7 +37,9 @@ void StackIntake::take_or_defer(pid_t pid, const Record& record) {
     if (!deferred_.contains(pid) && name(record, Names::when_read)) return;
     deferred_[pid].emplace_back(record);
     expect_names(record);
-    if (++deferred_count_ > kMostDeferred) name_ended(deferred_.begin()->first);  // too many to wait any longer
+    if (++deferred_count_ <= kMostDeferred) return;
+    // Too many to wait any longer: names those of the process that has most of them, with what is known.
+    name_ended(std::ranges::max_element(deferred_, {}, [](const auto& each) { return each.second.size(); })->first);
 }
 
 template void StackIntake::take_or_defer(pid_t pid, const ms_code& record);

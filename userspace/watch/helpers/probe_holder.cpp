@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/not_read.h"
 #include "base/packing.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "watch/clock.h"
 #include "watch/helpers/message.h"

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/not_read.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "watch/clock.h"
 
@@ -326,12 +326,12 @@ bool ProcessReader::is_stuck(std::uint64_t now_ns) {
     if (now_ns - head_since_ns_ >= kMostDeadlines * deadline) return true;
     const auto activity = activity_of_helper();
     if (!activity) return false;
-    if (activity->runs || activity != late_activity_ || late_look_ns_ < head_since_ns_) {
+    if (activity->runs || activity != late_activity_ || late_since_ns_ < head_since_ns_) {
         late_activity_ = activity;
-        late_look_ns_ = now_ns;
+        late_since_ns_ = now_ns;
         return false;
     }
-    return now_ns - late_look_ns_ >= deadline / 4;
+    return now_ns - late_since_ns_ >= deadline / 4;
 }
 
 void ProcessReader::pump() {
@@ -364,9 +364,9 @@ std::optional<ProcessReader::Reply> ProcessReader::ask_packed(const Packer& job,
     if (request.answered_ns == 0) pump();
     while (request.answered_ns == 0 && patience_ > Seconds{0} && !sent_.empty()) {
         const std::uint64_t began = now();
-        constexpr int kLookAgainMs = 5;
+        constexpr int kPollMs = 5;
         pollfd answers{socket_.get(), POLLIN, 0};
-        (void)::poll(&answers, 1, kLookAgainMs);
+        (void)::poll(&answers, 1, kPollMs);
         patience_ -= Seconds(static_cast<double>(now() - began) * 1e-9);
         pump();
     }
@@ -384,8 +384,8 @@ ProcessReader::Reply ProcessReader::call_packed(const Packer& job, pid_t pid) {
     pump();
     while (request.answered_ns == 0) {
         pollfd wanted[] = {{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
-        constexpr int kLookAgainMs = 100;  // pump() checks the deadline
-        (void)::poll(wanted, std::size(wanted), kLookAgainMs);
+        constexpr int kPollMs = 100;  // pump() checks the deadline
+        (void)::poll(wanted, std::size(wanted), kPollMs);
         if (wanted[0].revents != 0) {
             request.reply.failure = system_error(ECANCELED, "read a process");
             std::erase(waiting_, &request);

@@ -156,7 +156,7 @@ class ProcessReader {
     std::deque<Request*> sent_{};                                 // in the order of their answers
     std::uint64_t head_since_ns_ = 0;                             // when the helper began with the first job of `sent_`
     std::optional<Activity> late_activity_{};                     // of a helper that is late with this job
-    std::uint64_t late_look_ns_ = 0;                              // when late_activity_ was first read or last changed
+    std::uint64_t late_since_ns_ = 0;                             // when late_activity_ was first read or last changed
     std::uint64_t not_before_ns_ = 0;                             // no new helper is started before this time
     bool spawn_failed_ = false;                                   // the last spawn() has failed
     // Boot clock: since then requests wait and no helper has started. 0: no request waits without a helper.

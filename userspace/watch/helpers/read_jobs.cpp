@@ -303,7 +303,8 @@ std::vector<Error> ReadHelpers::take_troubles() {
 }
 
 std::optional<Result<ProcessMaps>> HelperReads::maps(pid_t pid, std::uint64_t number) {
-    const auto answer = helpers_->quick.ask(MapsJob{.pid = pid, .number = number});
+    const auto answer =
+        helpers_->quick.ask(MapsJob{.pid = pid, .reader = MapsReader::native_symbols, .number = number});
     if (!answer) return std::nullopt;
     if (!*answer) return answer->error();
     return parse_process_maps((*answer)->text);

@@ -11,7 +11,7 @@
 #include "kernel/features/cuda_calls.h"
 #include "kernel/features/host_tensors.h"
 #include "kernel/features/torch_probes.h"
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "model/memory.h"
 #include "model/processes/process.h"
 #include "model/sharing.h"
@@ -48,7 +48,7 @@ struct DetailsJob {  // command line, environment
     ProcessId id{};
     std::uint64_t number = 0;
     bool operator==(const DetailsJob&) const = default;
-    auto fields() { return std::tie(id.pid, id.start_ns, number); }
+    auto fields() { return std::tie(id, number); }
     pid_t asked_of() const { return id.pid; }
 };
 
@@ -57,12 +57,15 @@ struct MapsAnswer {
     std::uint64_t began_ns = 0;  // boot clock: when the read began
     auto fields() { return std::tie(text, began_ns); }
 };
+// The readers of mappings. Each reader counts its reads by itself, so `number` alone does not identify a job.
+enum class MapsReader : std::uint32_t { native_symbols, mapped_growth, cuda, torch, host_tensors };
 struct MapsJob {
     static constexpr ReadJob kKind = ReadJob::maps;
     using Answer = MapsAnswer;
     pid_t pid = 0;
+    MapsReader reader = MapsReader::native_symbols;
     std::uint64_t number = 0;
-    auto fields() { return std::tie(pid, number); }
+    auto fields() { return std::tie(pid, reader, number); }
     pid_t asked_of() const { return pid; }
 };
 
@@ -116,7 +119,7 @@ struct SharingJob {
     ProcessId id{};
     bool whole = true;
     std::uint64_t number = 0;
-    auto fields() { return std::tie(id.pid, id.start_ns, whole, number); }
+    auto fields() { return std::tie(id, whole, number); }
     pid_t asked_of() const { return id.pid; }
 };
 
@@ -180,7 +183,7 @@ struct PagesJob {  // which of these pages of a process are gone
     ProcessId id{};
     std::uint64_t number = 0;
     std::vector<std::uint64_t> addresses{};  // ascending
-    auto fields() { return std::tie(id.pid, id.start_ns, number, addresses); }
+    auto fields() { return std::tie(id, number, addresses); }
     pid_t asked_of() const { return id.pid; }
 };
 

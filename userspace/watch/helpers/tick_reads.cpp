@@ -1,6 +1,6 @@
 #include "watch/helpers/tick_reads.h"
 
-#include "base/not_read.h"
+#include "base/result.h"
 #include "sources/proc/shm.h"
 
 namespace memscope {

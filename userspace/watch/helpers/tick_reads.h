@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/processes/process_table.h"
+#include "model/snapshot.h"
 #include "sources/proc/numa.h"
 #include "watch/helpers/process_reader.h"
 #include "watch/helpers/read_jobs.h"

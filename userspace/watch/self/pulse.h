@@ -54,7 +54,7 @@ class ServiceNotifier {
     Fd socket_{};
 };
 
-// Reports that ticks go on: to the HTTP servers by the heartbeat, to the service manager by messages. Belongs to the
+// Reports that ticks continue: to the HTTP servers by the heartbeat, to the service manager by messages. Belongs to the
 // thread of the ticks: if that thread is blocked, the service manager gets no message and restarts memscope.
 class Pulse {
   public:

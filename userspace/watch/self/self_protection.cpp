@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "sources/cgroup/cgroup_hierarchy.h"
-#include "sources/proc/descendants.h"
+#include "sources/cgroup/cgroup_path.h"
 
 namespace memscope {
 

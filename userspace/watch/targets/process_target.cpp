@@ -6,6 +6,7 @@
 #include "analysis/roles/job_name.h"
 #include "base/text.h"
 #include "sources/cgroup/cgroup_memory.h"
+#include "sources/cgroup/cgroup_path.h"
 #include "sources/cgroup/memory_parts.h"
 #include "sources/proc/descendants.h"
 #include "sources/proc/procfs.h"
@@ -95,20 +96,18 @@ std::optional<pid_t> thread_group_of(const SysRoot& root, pid_t pid) {
 }  // namespace
 
 Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, const CgroupHierarchy& hierarchy,
-                                                           pid_t pid) {
+                                                           pid_t pid, const ReadArgv& read_argv) {
     const auto comm = read_file(root.proc / std::to_string(pid) / "comm", 64);
     if (!comm) return plain_error(fmt::format("no process has the pid {}", pid), "`ps` lists the pids");
     if (const auto leader = thread_group_of(root, pid); leader && *leader != pid)
         return plain_error(fmt::format("{} is a thread, not a process", pid), fmt::format("--pid {}", *leader));
-    constexpr std::size_t kMostArgvBytes = 4096;
-    const auto argv = read_file(root.proc / std::to_string(pid) / "cmdline", kMostArgvBytes);
-    NewTarget tree{
-        .id = kTree,
-        .info = {.name = "pid:" + job_name(trimmed(*comm), argv ? parse_argv(*argv) : std::vector<std::string>{}),
-                 .kind = "pid",
-                 .cgroup_version = hierarchy.version,
-                 .pid = pid},
-        .memory = std::make_unique<MemoryOfTree>(root, hierarchy)};
+    const auto id = process_with(root, pid);
+    NewTarget tree{.id = kTree,
+                   .info = {.name = "pid:" + job_name(trimmed(*comm), id ? read_argv(*id) : std::vector<std::string>{}),
+                            .kind = "pid",
+                            .cgroup_version = hierarchy.version,
+                            .pid = pid},
+                   .memory = std::make_unique<MemoryOfTree>(root, hierarchy)};
     return std::unique_ptr<ProcessTarget>(new ProcessTarget(std::move(tree)));
 }
 
@@ -117,6 +116,34 @@ TargetSource::Changes ProcessTarget::refresh() {
     if (tree_) changes.added.push_back(*std::move(tree_));
     tree_.reset();
     return changes;
+}
+
+Status follow_tree(const SysRoot& root, pid_t pid, const FollowedPids& map) {
+    // If the parent of a new process was not in the map yet, the next scan of /proc finds the process. If a tree forks
+    // so fast that this many scans are not enough, further scans would not help either.
+    constexpr int kMostScans = 100;
+    std::set<FoundProcess> seen;
+    std::optional<FoundProcess> top;
+    std::size_t followed = 0;
+    for (int scan = 0; scan < kMostScans; ++scan) {
+        const std::vector<FoundProcess> found = read_descendants(root, pid);
+        if (found.empty()) break;
+        if (!top) top = found.front();
+        if (found.front() != *top) break;  // it has ended, and another process has its pid
+        bool any_new = false;
+        for (const FoundProcess& process : found) {
+            if (!seen.insert(process).second) continue;
+            any_new = true;
+            if (auto added = map.add(process.pid); !added) return added;
+            if (still_lives(root, process))
+                ++followed;
+            else
+                map.remove(process.pid);
+        }
+        if (!any_new) break;
+    }
+    if (followed == 0) return plain_error(fmt::format("the process with the pid {} has ended", pid));
+    return Done{};
 }
 
 }  // namespace memscope

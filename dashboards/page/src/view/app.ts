@@ -353,7 +353,7 @@ export class App {
         this.bar.update(this.ended);
         const newest = live.ticks[live.ticks.length - 1];
         if (newest) {
-            // The last phase goes on until a new answer about the run says otherwise.
+            // The last phase continues until a new answer about the run changes it.
             const phase = this.run.phases[this.run.phases.length - 1];
             if (phase && phase.kind === "leak") phase.to = Math.max(phase.to, newest.time);
             if (!this.timeline.paused) this.appendTicks(live.ticks);

@@ -1,4 +1,4 @@
-// GPUs: what the job holds there, how much of it is in tensors, and what others hold.
+// GPUs: the memory that the job holds there, how much of it is in tensors, and the memory that other processes hold.
 import type uPlot from "uplot";
 import type { Curves, GpuDevice, Tick } from "../data/types.ts";
 import { groupOf, highest, indexAt, lastKnown, middle, seriesOf } from "../model/columns.ts";
@@ -21,7 +21,7 @@ const lines: Line[] = [
     { what: "target", label: "by this job", colour: "--held", dash: [], width: 2 },
     { what: "reserved", label: "reserved", colour: "--part-4", dash: [8, 3], width: 1.5 },
     { what: "tensors", label: "in tensors", colour: "--floor", dash: [5, 4], width: 1.5 },
-    { what: "others", label: "by others", colour: "--part-3", dash: [2, 3], width: 1.5 },
+    { what: "others", label: "by other processes", colour: "--part-3", dash: [2, 3], width: 1.5 },
 ];
 const mostGpus = 16;
 
@@ -117,7 +117,7 @@ export class GpuView {
     private gpus: OneGpu[] = [];
 
     constructor(private readonly timeline: Timeline) {
-        this.element = section("gpus", "Who holds the GPUs?");
+        this.element = section("gpus", "Which processes hold GPU memory?");
         this.element.append(this.note, this.body);
     }
 

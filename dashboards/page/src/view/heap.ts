@@ -1,4 +1,4 @@
-// The heap of the largest processes: live or free, and who holds it.
+// The heap of the largest processes: live or free memory, and the containers that hold it.
 import { Latest } from "../data/latest.ts";
 import type { Source } from "../data/source.ts";
 import type { Counted, Heap, HeapProcess, HeldObjects, Holder, Run, Tick } from "../data/types.ts";
@@ -42,7 +42,7 @@ export class HeapView {
         private readonly run: Run,
         timeline: Timeline,
     ) {
-        this.element = section("heap", "Who holds it?", this.when, run.mode === "live" && this.take);
+        this.element = section("heap", "Which container holds it?", this.when, run.mode === "live" && this.take);
         this.element.append(this.body);
         this.request = new Latest(
             (signal) => source.heap(timeline.moment, signal),

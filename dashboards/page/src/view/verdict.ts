@@ -14,10 +14,10 @@ interface Word {
 
 const verdicts: Record<string, Word> = {
     leaking: { glyph: "\u25b2", words: "Leaking", meaning: "the floor keeps rising after the warm-up" },
-    warming_up: { glyph: "\u25d0", words: "Warming up", meaning: "it has grown since its start, and nobody can tell yet" },
+    warming_up: { glyph: "\u25d0", words: "Warming up", meaning: "it has grown since its start; it is too early to call it a leak" },
     stable: { glyph: "\u25cf", words: "Stable", meaning: "the floor is flat" },
     spiky: { glyph: "\u25c6", words: "Spiky", meaning: "the floor is flat below recurring spikes" },
-    insufficient: { glyph: "\u25cb", words: "Too early to say", meaning: "there are too few ticks for a verdict" },
+    insufficient: { glyph: "\u25cb", words: "Too early to tell", meaning: "there are too few ticks for a verdict" },
 };
 
 function wordOf(verdict: string | null | undefined): Word {
@@ -157,7 +157,7 @@ function timeLeft({ forecast, ended, summary, run }: Facts, death: Death | null)
     const { earliest_seconds: earliest, latest_seconds: latest } = forecast;
     const range =
         typeof earliest === "number" ? (typeof latest === "number" ? `between ${duration(earliest)} and ${duration(latest)}, ` : `${duration(earliest)} at the earliest, `) : "";
-    const basis = forecast.basis === "leak" ? "if the leak goes on" : forecast.basis === "warmup" ? "if the warm-up went on" : "by the trend of the last seconds";
+    const basis = forecast.basis === "leak" ? "if the leak continues" : forecast.basis === "warmup" ? "if the warm-up continues" : "by the trend of the last seconds";
     return big(
         duration(forecast.eta_seconds),
         ended || run.mode !== "live" ? "Left at the last tick" : "Time left",
@@ -183,7 +183,7 @@ function fiveAnswers({ run, summary, forecast, tick, growth, ended }: Facts): An
     return [
         whichProcess(tick, verdict),
         plain("Is it a leak?", "#held", leakAnswer(summary)),
-        plain("What grew, and who holds it?", "#growth", growth?.sentence || verdict?.holders || (verdict?.lines?.keeps ? `${verdict.lines.most} keeps most of it.` : "No line and no holder is known.")),
+        plain("What grew, and which container holds it?", "#growth", growth?.sentence || verdict?.holders || (verdict?.lines?.keeps ? `${verdict.lines.most} keeps most of it.` : "No line and no holder is known.")),
         plain(
             "When does it die?",
             "#held",

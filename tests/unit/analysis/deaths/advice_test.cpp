@@ -56,14 +56,14 @@ TEST(Advice, ALineIsNoSuspectUnlessTheSeriesLeaks) {
     }
 }
 
-TEST(Advice, GrowthAtAConstantRateIsNotToldToGetMoreRoom) {
+TEST(Advice, DoesNotRecommendAHigherLimitForGrowthAtAConstantRate) {
     DeathReport report = job_called(Verdict::warming_up);
     Judgement& judgement = report.then.targets[0].verdicts[0].judgement;
     judgement.steady = true;
     judgement.until = judgement.since + std::chrono::minutes(4);
     EXPECT_THAT(advice_for(report, "/job/history.py:41 f"),
                 ElementsAre(AllOf(HasSubstr("grew at a constant rate of"), HasSubstr("/job/history.py:41 f"),
-                                  HasSubstr("what is kept there")),
+                                  HasSubstr("find the objects that are kept there")),
                             AllOf(HasSubstr("helps only if the growth was a warm-up that would have ended"),
                                   HasSubstr("4 min"))));
 }
@@ -160,7 +160,7 @@ TEST(Advice, ALeakNamesTheContainerThatGrew) {
     EXPECT_THAT(advice_for(report, "train.py:7 run"), Contains(HasSubstr("train.py:7 run keeps most of it.")));
 }
 
-TEST(Advice, EachKillerIsToldApart) {
+TEST(Advice, EachKillerHasItsOwnAdvice) {
     const auto first = [](const Death& death) { return advice_for(died_of(death), "").at(0); };
     EXPECT_THAT(first(killed_by("systemd-oomd", "systemd-oomd")), HasSubstr("oomctl"));
     EXPECT_THAT(first(killed_by("earlyoom", "earlyoom")), HasSubstr("earlyoom kills"));
@@ -173,19 +173,19 @@ TEST(Advice, EachKillerIsToldApart) {
 }
 
 // Every known process manager has advice of its own.
-TEST(Advice, KnowsAllThatSendersAreToldApartAs) {
+TEST(Advice, EachKnownProcessManagerHasItsOwnAdvice) {
     for (const char* comm : {"runc", "conmon", "dockerd", "kubelet", "slurmstepd", "pbs_mom", "sge_shepherd",
                              "condor_starter", "systemd", "systemd-oomd", "earlyoom", "nohang", "oomd", "bustd"})
         for (const char* target : {"job", "kubepods.slice/pod", "docker/1", "libpod-1"}) {
-            const std::string keeper = process_manager_of(comm, target);
-            ASSERT_FALSE(keeper.empty()) << comm;
-            EXPECT_THAT(advice_for(died_of(killed_by(comm, keeper.c_str())), ""),
+            const std::string manager = process_manager_of(comm, target);
+            ASSERT_FALSE(manager.empty()) << comm;
+            EXPECT_THAT(advice_for(died_of(killed_by(comm, manager.c_str())), ""),
                         Each(Not(HasSubstr("ask the owner of that process"))))
                 << comm << " in " << target;
         }
 }
 
-TEST(Advice, WhoSentItIsShownWithoutItsEscapes) {
+TEST(Advice, TheSenderIsShownWithoutItsEscapes) {
     EXPECT_THAT(advice_for(died_of(killed_by("\x1b[2J")), "").at(0), Not(HasSubstr("\x1b")));
 }
 

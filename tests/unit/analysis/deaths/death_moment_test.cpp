@@ -107,7 +107,7 @@ TEST(LastAlive, IsBeforeItsMemoryWasGivenBack) {
     EXPECT_EQ(last_alive(recent, "train", death)->time, 2);
 }
 
-TEST(LastAlive, IsTheNewestWhereNobodyHasSeenIt) {
+TEST(LastAlive, IsTheNewestIfNoTickSawTheProcess) {
     Death death = test::oom_kill_of_trainer();
     death.id.pid = 999;
     EXPECT_EQ(last_alive({at(1, 400), at(2, 440)}, "train", death)->time, 2);

@@ -10,13 +10,13 @@ namespace death_test {
 
 using namespace test;
 
-std::string cause_of(const DeathEvidence& words, const DeathScene& scene = {}) {
-    const auto death = decide_death(words, scene);
+std::string cause_of(const DeathEvidence& evidence, const DeathScene& scene = {}) {
+    const auto death = decide_death(evidence, scene);
     return death ? std::string(name_of(death->cause)) : "none";
 }
 
-std::string sender_of(const DeathEvidence& words, const DeathScene& scene = {}) {
-    const auto death = decide_death(words, scene);
+std::string sender_of(const DeathEvidence& evidence, const DeathScene& scene = {}) {
+    const auto death = decide_death(evidence, scene);
     return death ? std::string(name_of(death->sender)) : "no death";
 }
 
@@ -48,7 +48,7 @@ TEST(DeathByOomKiller, IsNotThatOfOneThatWasEndingAnyway) {
     EXPECT_EQ(cause_of(marked), "sigkill") << "its PID namespace was ending";
 }
 
-TEST(DeathByOomKiller, IsAlsoThatOfWhoSharesTheVictimsMemory) {
+TEST(DeathByOomKiller, IsAlsoThatOfAProcessThatSharesTheVictimsMemory) {
     DeathEvidence shares = oom_killed();
     shares.kill->with_victim = true;
     shares.oom->time_ns = 0;
@@ -89,14 +89,14 @@ TEST(DeathByOomKiller, HasTheConstraintOfTheLogBeforeAnyOther) {
     EXPECT_FALSE(death->oom->limit) << "the limit of the cgroup was not the reason";
 }
 
-TEST(DeathByOomKiller, IsOfUnknownConstraintWhereNothingTells) {
-    DeathEvidence words = oom_killed();
-    words.oom->owner = {};
-    EXPECT_EQ(name_of(decide_death(words, {})->oom->constraint), "unknown");
-    EXPECT_EQ(name_of(decide_death(words, {.host_short = true})->oom->constraint), "host");
+TEST(DeathByOomKiller, HasAnUnknownConstraintWithoutEvidence) {
+    DeathEvidence evidence = oom_killed();
+    evidence.oom->owner = {};
+    EXPECT_EQ(name_of(decide_death(evidence, {})->oom->constraint), "unknown");
+    EXPECT_EQ(name_of(decide_death(evidence, {.host_short = true})->oom->constraint), "host");
 }
 
-TEST(DeathByOomKiller, IsKnownFromTheLogAloneWhereNoHookTells) {
+TEST(DeathByOomKiller, IsKnownFromTheLogAloneWithoutAHook) {
     const LoggedOomKill line{.thread = 100, .constraint = OomConstraint::cgroup, .limit_owner = "a/b"};
     EXPECT_EQ(cause_of(ended_by(SIGKILL), {.logged = &line}), "oom_kill");
     EXPECT_EQ(decide_death(ended_by(SIGKILL), {.logged = &line})->oom->limit_owner, "a/b");
@@ -108,60 +108,60 @@ TEST(DeathByOomKiller, IsKnownFromTheLogAloneWhereNoHookTells) {
 }
 
 TEST(DeathBySigkill, HasItsSender) {
-    DeathEvidence words = ended_by(SIGKILL);
-    EXPECT_EQ(sender_of(words), "none") << "the sender is not known";
-    words.kill = sent(SIGKILL, 300, "bash");
-    EXPECT_EQ(sender_of(words), "outside");
-    EXPECT_EQ(decide_death(words, {})->sent_by->pid, 300);
-    EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree");
-    words.kill = sent(SIGKILL, 100, "python");
-    EXPECT_EQ(sender_of(words), "tree") << "it sent the signal to itself";
-    words.kill = sent(SIGKILL, 300, "kworker", true);
-    EXPECT_EQ(sender_of(words), "kernel");
-    EXPECT_FALSE(decide_death(words, {})->sent_by);
+    DeathEvidence evidence = ended_by(SIGKILL);
+    EXPECT_EQ(sender_of(evidence), "none") << "the sender is not known";
+    evidence.kill = sent(SIGKILL, 300, "bash");
+    EXPECT_EQ(sender_of(evidence), "outside");
+    EXPECT_EQ(decide_death(evidence, {})->sent_by->pid, 300);
+    EXPECT_EQ(sender_of(evidence, {.sender_in_tree = true}), "tree");
+    evidence.kill = sent(SIGKILL, 100, "python");
+    EXPECT_EQ(sender_of(evidence), "tree") << "it sent the signal to itself";
+    evidence.kill = sent(SIGKILL, 300, "kworker", true);
+    EXPECT_EQ(sender_of(evidence), "kernel");
+    EXPECT_FALSE(decide_death(evidence, {})->sent_by);
 }
 
 TEST(DeathBySigkill, IsTeardownFromInsideOrOnceTheRootIsEnding) {
-    DeathEvidence words = ended_by(SIGKILL);
-    words.kill = sent(SIGKILL, 300, "systemd");
-    EXPECT_TRUE(decide_death(words, {})->news);
-    EXPECT_TRUE(decide_death(words, {.root_ending_ns = words.kill->time_ns + 1})->news) << "the root ended later";
-    const auto after = decide_death(words, {.root_ending_ns = words.kill->time_ns});
+    DeathEvidence evidence = ended_by(SIGKILL);
+    evidence.kill = sent(SIGKILL, 300, "systemd");
+    EXPECT_TRUE(decide_death(evidence, {})->news);
+    EXPECT_TRUE(decide_death(evidence, {.root_ending_ns = evidence.kill->time_ns + 1})->news) << "the root ended later";
+    const auto after = decide_death(evidence, {.root_ending_ns = evidence.kill->time_ns});
     EXPECT_FALSE(after->news);
     EXPECT_EQ(name_of(after->sender), "tree");
     EXPECT_EQ(after->sent_by->comm, "systemd") << "the sender is reported all the same";
-    EXPECT_FALSE(decide_death(words, {.sender_in_tree = true})->news);
+    EXPECT_FALSE(decide_death(evidence, {.sender_in_tree = true})->news);
 }
 
 TEST(DeathBySigkill, OfAnInitThatEndsIsTheInitsDoing) {
-    DeathEvidence words = ended_by(SIGKILL);
-    words.kill = sent(SIGKILL, 50, "tini", true);
-    words.kill->at_exit = true;
-    EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree");
-    EXPECT_EQ(sender_of(words), "outside") << "for instance a tracer that exits";
+    DeathEvidence evidence = ended_by(SIGKILL);
+    evidence.kill = sent(SIGKILL, 50, "tini", true);
+    evidence.kill->at_exit = true;
+    EXPECT_EQ(sender_of(evidence, {.sender_in_tree = true}), "tree");
+    EXPECT_EQ(sender_of(evidence), "outside") << "for instance a tracer that exits";
 }
 
 TEST(DeathBySigkill, BySlurmIsNewsThoughItSitsInTheJobsCgroup) {
-    DeathEvidence words = ended_by(SIGKILL);
-    words.kill = sent(SIGKILL, 50, "slurmstepd");
-    const auto death = decide_death(words, {.target = "slurm/job_1", .sender_in_tree = true});
+    DeathEvidence evidence = ended_by(SIGKILL);
+    evidence.kill = sent(SIGKILL, 50, "slurmstepd");
+    const auto death = decide_death(evidence, {.target = "slurm/job_1", .sender_in_tree = true});
     EXPECT_EQ(name_of(death->sender), "outside");
     EXPECT_EQ(death->sent_for, "Slurm");
-    words.kill->sender.comm = "systemd";
-    EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree") << "the sender is in the watched session";
+    evidence.kill->sender.comm = "systemd";
+    EXPECT_EQ(sender_of(evidence, {.sender_in_tree = true}), "tree") << "the sender is in the watched session";
 }
 
 TEST(DeathBySigbus, IsTheKernelsAndHasItsMapping) {
-    DeathEvidence words = ended_by(SIGBUS | 0x80);
-    words.other = sent(SIGBUS, 100, "python", true);
-    words.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1_2"};
-    const auto death = decide_death(words, {});
+    DeathEvidence evidence = ended_by(SIGBUS | 0x80);
+    evidence.other = sent(SIGBUS, 100, "python", true);
+    evidence.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1_2"};
+    const auto death = decide_death(evidence, {});
     EXPECT_EQ(name_of(death->cause), "sigbus");
     EXPECT_EQ(name_of(death->sender), "kernel");
     EXPECT_EQ(death->mapping->file_system, "tmpfs");
     EXPECT_EQ(death->mapping->name, "torch_1_2");
-    words.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
-    EXPECT_EQ(cause_of(words), "sigbus") << "the fatal signal takes precedence over the failed allocation";
+    evidence.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
+    EXPECT_EQ(cause_of(evidence), "sigbus") << "the fatal signal takes precedence over the failed allocation";
 }
 
 TEST(DeathBySignal, IsThatOfCrashes) {
@@ -177,19 +177,19 @@ TEST(DeathBySignal, IsThatOfCrashes) {
     EXPECT_EQ(sender_of(crashed), "kernel");
 }
 
-TEST(DeathBySignal, IsNoneWhereSomebodyAskedItToEnd) {
+TEST(DeathBySignal, IsNoneAfterARequestToEnd) {
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM}) {
-        DeathEvidence words = ended_by(signal);
-        EXPECT_EQ(cause_of(words), "none") << signal;
-        words.other = sent(signal, 300, "bash");
-        EXPECT_EQ(cause_of(words), "none") << signal;
+        DeathEvidence evidence = ended_by(signal);
+        EXPECT_EQ(cause_of(evidence), "none") << signal;
+        evidence.other = sent(signal, 300, "bash");
+        EXPECT_EQ(cause_of(evidence), "none") << signal;
     }
 }
 
 TEST(DeathBySignal, IsOneWhereAnOomDaemonAsksFirst) {
-    DeathEvidence words = ended_by(SIGTERM);
-    words.other = sent(SIGTERM, 300, "earlyoom");
-    const auto death = decide_death(words, {});
+    DeathEvidence evidence = ended_by(SIGTERM);
+    evidence.other = sent(SIGTERM, 300, "earlyoom");
+    const auto death = decide_death(evidence, {});
     ASSERT_TRUE(death);
     EXPECT_EQ(name_of(death->cause), "signal");
     EXPECT_EQ(name_of(death->sender), "outside");
@@ -197,10 +197,10 @@ TEST(DeathBySignal, IsOneWhereAnOomDaemonAsksFirst) {
 }
 
 TEST(DeathAfterAFailedAllocation, IsAnEndInFailureShortlyAfterIt) {
-    DeathEvidence words = exited_with(1);
-    EXPECT_EQ(cause_of(words), "none");
-    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
-    const auto death = decide_death(words, {});
+    DeathEvidence evidence = exited_with(1);
+    EXPECT_EQ(cause_of(evidence), "none");
+    evidence.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
+    const auto death = decide_death(evidence, {});
     ASSERT_TRUE(death && death->allocation);
     EXPECT_EQ(name_of(death->cause), "alloc_failed");
     EXPECT_EQ(name_of(death->sender), "none");
@@ -209,22 +209,22 @@ TEST(DeathAfterAFailedAllocation, IsAnEndInFailureShortlyAfterIt) {
     EXPECT_EQ(death->allocation->call, "mmap");
     EXPECT_EQ(death->allocation->reason, "enomem");
     EXPECT_EQ(death->allocation->before_exit, Seconds{1});
-    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, MS_FAILURE_EXPLAINS_NS);
-    EXPECT_EQ(cause_of(words), "none") << "too long ago";
-    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
-    words.exit_code = 0;
-    EXPECT_EQ(cause_of(words), "none") << "it exited normally";
+    evidence.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, MS_FAILURE_EXPLAINS_NS);
+    EXPECT_EQ(cause_of(evidence), "none") << "too long ago";
+    evidence.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
+    evidence.exit_code = 0;
+    EXPECT_EQ(cause_of(evidence), "none") << "it exited normally";
 }
 
 TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
     for (const int signal : {SIGABRT, SIGSEGV}) {
-        DeathEvidence words = ended_by(signal);
-        words.failure = failed(MS_FAILED_BRK, MS_REASON_ENOMEM, kSecond);
-        EXPECT_EQ(cause_of(words), "alloc_failed");
-        words.other = sent(signal, 100, "python");
-        EXPECT_EQ(cause_of(words), "alloc_failed");
-        words.other = sent(signal, 300, "bash");
-        EXPECT_EQ(cause_of(words), "signal");
+        DeathEvidence evidence = ended_by(signal);
+        evidence.failure = failed(MS_FAILED_BRK, MS_REASON_ENOMEM, kSecond);
+        EXPECT_EQ(cause_of(evidence), "alloc_failed");
+        evidence.other = sent(signal, 100, "python");
+        EXPECT_EQ(cause_of(evidence), "alloc_failed");
+        evidence.other = sent(signal, 300, "bash");
+        EXPECT_EQ(cause_of(evidence), "signal");
     }
     DeathEvidence killed = ended_by(SIGKILL);
     killed.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, 1);
@@ -235,62 +235,64 @@ TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
 }
 
 TEST(DeathAfterACudaFailure, HasTheDeviceAndTheSize) {
-    DeathEvidence words = exited_with(1);
-    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{1 << 20}, .device = GpuUuid{1}};
-    const auto death = decide_death(words, {});
+    DeathEvidence evidence = exited_with(1);
+    evidence.gpu_failure =
+        GpuFailure{.time_ns = evidence.time_ns - kSecond, .size = Bytes{1 << 20}, .device = GpuUuid{1}};
+    const auto death = decide_death(evidence, {});
     ASSERT_TRUE(death && death->gpu);
     EXPECT_EQ(name_of(death->cause), "cuda_oom");
     EXPECT_EQ(death->gpu->gpu, "GPU-01000000-0000-0000-0000-000000000000");
     EXPECT_EQ(death->gpu->size, Bytes{1 << 20});
     EXPECT_EQ(death->gpu->before_exit, Seconds{1});
-    words.gpu_failure->time_ns = words.time_ns - MS_FAILURE_EXPLAINS_NS;
-    EXPECT_EQ(cause_of(words), "none") << "too long ago";
-    words.gpu_failure->time_ns = words.time_ns - kSecond;
-    words.exit_code = 0;
-    EXPECT_EQ(cause_of(words), "none") << "it exited normally";
+    evidence.gpu_failure->time_ns = evidence.time_ns - MS_FAILURE_EXPLAINS_NS;
+    EXPECT_EQ(cause_of(evidence), "none") << "too long ago";
+    evidence.gpu_failure->time_ns = evidence.time_ns - kSecond;
+    evidence.exit_code = 0;
+    EXPECT_EQ(cause_of(evidence), "none") << "it exited normally";
     DeathEvidence killed = ended_by(SIGKILL);
-    killed.gpu_failure = words.gpu_failure;
+    killed.gpu_failure = evidence.gpu_failure;
     EXPECT_EQ(cause_of(killed), "sigkill");
 }
 
 TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
-    DeathEvidence words = exited_with(1);
-    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
-    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - 2 * kSecond, .size = Bytes{1}};
-    EXPECT_EQ(cause_of(words), "alloc_failed");
-    words.gpu_failure->time_ns = words.time_ns - kSecond / 2;
-    EXPECT_EQ(cause_of(words), "cuda_oom");
+    DeathEvidence evidence = exited_with(1);
+    evidence.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
+    evidence.gpu_failure = GpuFailure{.time_ns = evidence.time_ns - 2 * kSecond, .size = Bytes{1}};
+    EXPECT_EQ(cause_of(evidence), "alloc_failed");
+    evidence.gpu_failure->time_ns = evidence.time_ns - kSecond / 2;
+    EXPECT_EQ(cause_of(evidence), "cuda_oom");
 }
 
 TEST(DeathAfterAFailedAllocation, OfPyTorchHasTheSizeOfTheTensor) {
-    DeathEvidence words = exited_with(1);
-    words.host_failure = HostTensorFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{std::uint64_t{8} << 30}};
-    const auto alone = decide_death(words, {});
+    DeathEvidence evidence = exited_with(1);
+    evidence.host_failure =
+        HostTensorFailure{.time_ns = evidence.time_ns - kSecond, .size = Bytes{std::uint64_t{8} << 30}};
+    const auto alone = decide_death(evidence, {});
     ASSERT_TRUE(alone && alone->allocation);
     EXPECT_EQ(name_of(alone->cause), "alloc_failed");
     EXPECT_EQ(alone->allocation->tensor, Bytes{std::uint64_t{8} << 30});
     EXPECT_EQ(alone->allocation->call, "");
     EXPECT_EQ(alone->allocation->before_exit, Seconds{1});
-    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, 2 * kSecond);
-    const auto both = decide_death(words, {});
+    evidence.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, 2 * kSecond);
+    const auto both = decide_death(evidence, {});
     EXPECT_EQ(both->allocation->call, "mmap");
     EXPECT_EQ(both->allocation->tensor, Bytes{std::uint64_t{8} << 30});
     EXPECT_EQ(both->allocation->before_exit, Seconds{1});
-    words.host_failure->time_ns = words.time_ns - MS_FAILURE_EXPLAINS_NS;
-    EXPECT_FALSE(decide_death(words, {})->allocation->tensor) << "too long ago";
-    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{1}};
-    EXPECT_EQ(cause_of(words), "cuda_oom");
-    words.host_failure->time_ns = words.time_ns - kSecond / 2;
-    EXPECT_EQ(cause_of(words), "alloc_failed");
+    evidence.host_failure->time_ns = evidence.time_ns - MS_FAILURE_EXPLAINS_NS;
+    EXPECT_FALSE(decide_death(evidence, {})->allocation->tensor) << "too long ago";
+    evidence.gpu_failure = GpuFailure{.time_ns = evidence.time_ns - kSecond, .size = Bytes{1}};
+    EXPECT_EQ(cause_of(evidence), "cuda_oom");
+    evidence.host_failure->time_ns = evidence.time_ns - kSecond / 2;
+    EXPECT_EQ(cause_of(evidence), "alloc_failed");
 }
 
 TEST(DeathAfterAFailedAllocation, OfAFileNamesItsFileSystem) {
-    DeathEvidence words = exited_with(1);
-    words.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
-    words.failure->place = FileSystemId{0x01021994, 25};
-    EXPECT_EQ(decide_death(words, {})->allocation->file->file_system, "tmpfs");
-    words.failure->place = FileSystemId{0x1234, 25};
-    EXPECT_EQ(decide_death(words, {})->allocation->file->file_system, "0x1234");
+    DeathEvidence evidence = exited_with(1);
+    evidence.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
+    evidence.failure->place = FileSystemId{0x01021994, 25};
+    EXPECT_EQ(decide_death(evidence, {})->allocation->file->file_system, "tmpfs");
+    evidence.failure->place = FileSystemId{0x1234, 25};
+    EXPECT_EQ(decide_death(evidence, {})->allocation->file->file_system, "0x1234");
 }
 
 }  // namespace death_test

@@ -27,17 +27,17 @@ inline SentSignal sent(int number, pid_t sender, const char* comm, bool by_kerne
 
 // The OOM killer chose it because `trigger` asked for memory in a cgroup at its limit of 512 MiB.
 inline DeathEvidence oom_killed(pid_t trigger = 200) {
-    DeathEvidence words = ended_by(SIGKILL);
-    words.kill = sent(SIGKILL, trigger, "loader", true);
-    words.oom = OomMark{.time_ns = kEnd - kSecond / 1000,
-                        .thread = 100,
-                        .trigger = {trigger, "loader"},
-                        .cgroup = {CgroupId{8}, "inner"},
-                        .owner = {CgroupId{7}, "train"},
-                        .limit = Bytes{512 << 20},
-                        .usage = Bytes{511 << 20},
-                        .anon = Bytes{400 << 20}};
-    return words;
+    DeathEvidence evidence = ended_by(SIGKILL);
+    evidence.kill = sent(SIGKILL, trigger, "loader", true);
+    evidence.oom = OomMark{.time_ns = kEnd - kSecond / 1000,
+                           .thread = 100,
+                           .trigger = {trigger, "loader"},
+                           .cgroup = {CgroupId{8}, "inner"},
+                           .owner = {CgroupId{7}, "train"},
+                           .limit = Bytes{512 << 20},
+                           .usage = Bytes{511 << 20},
+                           .anon = Bytes{400 << 20}};
+    return evidence;
 }
 
 inline LastFailure failed(std::size_t call, std::size_t reason, std::uint64_t before_end_ns) {

@@ -11,40 +11,41 @@ namespace explain_death_test {
 
 using namespace test;
 
-std::string told(const DeathEvidence& words, const DeathScene& scene = {}) {
-    auto death = decide_death(words, scene);
+std::string explanation(const DeathEvidence& evidence, const DeathScene& scene = {}) {
+    auto death = decide_death(evidence, scene);
     if (!death) return "nobody died";
     death->role = {Role::trainer, 3};
     return explain_death(*death);
 }
 
-TEST(ExplainDeath, SaysWhoWasKilledWhyAndWhoAskedForMemory) {
-    EXPECT_EQ(told(oom_killed()),
+TEST(ExplainDeath, NamesTheVictimTheReasonAndTheAllocatingProcess) {
+    EXPECT_EQ(explanation(oom_killed()),
               "the kernel's OOM killer killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it "
               "held 400 MiB; "
               "loader (pid 200) had asked for memory");
-    EXPECT_EQ(told(oom_killed(100)),
+    EXPECT_EQ(explanation(oom_killed(100)),
               "the kernel's OOM killer killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it "
               "held 400 MiB")
         << "the victim itself asked for memory";
 }
 
-TEST(ExplainDeath, SaysWhoSentTheSignal) {
-    DeathEvidence words = ended_by(SIGKILL);
-    EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL");
-    words.kill = sent(SIGKILL, 300, "bash");
-    EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300)");
+TEST(ExplainDeath, NamesTheSenderOfTheSignal) {
+    DeathEvidence evidence = ended_by(SIGKILL);
+    EXPECT_EQ(explanation(evidence), "python (pid 100, trainer, rank 3) was killed by SIGKILL");
+    evidence.kill = sent(SIGKILL, 300, "bash");
+    EXPECT_EQ(explanation(evidence), "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300)");
     EXPECT_EQ(
-        told(words, {.sender_in_tree = true}),
+        explanation(evidence, {.sender_in_tree = true}),
         "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300), a process of the same target");
-    words.kill->sender.comm = "runc";
-    EXPECT_EQ(told(words, {.target = "kubepods.slice/pod1"}),
+    evidence.kill->sender.comm = "runc";
+    EXPECT_EQ(explanation(evidence, {.target = "kubepods.slice/pod1"}),
               "python (pid 100, trainer, rank 3) was killed by SIGKILL from runc (pid 300), the kubelet");
-    words.kill->sender.comm = "systemd-oomd";
-    EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL from systemd-oomd (pid 300)");
+    evidence.kill->sender.comm = "systemd-oomd";
+    EXPECT_EQ(explanation(evidence),
+              "python (pid 100, trainer, rank 3) was killed by SIGKILL from systemd-oomd (pid 300)");
 }
 
-TEST(ExplainDeath, SaysWhatWasFull) {
+TEST(ExplainDeath, NamesTheFullFileSystem) {
     DeathEvidence bus = ended_by(SIGBUS);
     bus.other = sent(SIGBUS, 100, "python", true);
     bus.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1"};
@@ -54,19 +55,19 @@ TEST(ExplainDeath, SaysWhatWasFull) {
               "python (pid 100) was ended by SIGBUS from the kernel: no room for 'torch_1' on the tmpfs at /dev/shm");
     DeathEvidence refused = exited_with(1);
     refused.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond / 2);
-    EXPECT_EQ(told(refused),
+    EXPECT_EQ(explanation(refused),
               "python (pid 100, trainer, rank 3) exited with 1 0.5 s after mmap of 1.0 GiB failed, no memory left");
 }
 
-TEST(ExplainDeath, SaysWhoHeldTheMemoryOfTheGpu) {
+TEST(ExplainDeath, NamesTheHoldersOfGpuMemory) {
     constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-    DeathEvidence words = exited_with(1);
-    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond / 2, .size = Bytes{2 * kGiB}};
+    DeathEvidence evidence = exited_with(1);
+    evidence.gpu_failure = GpuFailure{.time_ns = evidence.time_ns - kSecond / 2, .size = Bytes{2 * kGiB}};
     EXPECT_EQ(
-        told(words),
+        explanation(evidence),
         "python (pid 100, trainer, rank 3) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it on its "
         "GPU");
-    auto death = decide_death(words, {});
+    auto death = decide_death(evidence, {});
     death->gpu->index = 3;
     death->gpu->free = Bytes{kGiB};
     death->gpu->total = Bytes{80 * kGiB};
@@ -92,16 +93,16 @@ TEST(ExplainDeath, SaysWhoHeldTheMemoryOfTheGpu) {
               "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it of pinned host memory");
 }
 
-TEST(ExplainDeath, IsOneSafeLineWhateverTheNamesHold) {
-    DeathEvidence words = oom_killed();
-    words.comm = "a\x1b[2J\nb";
-    words.oom->trigger.comm = "\xff\n";
-    words.oom->owner.name = "c\rd";
-    const std::string text = told(words);
+TEST(ExplainDeath, IsOneSafeLineForAnyNames) {
+    DeathEvidence evidence = oom_killed();
+    evidence.comm = "a\x1b[2J\nb";
+    evidence.oom->trigger.comm = "\xff\n";
+    evidence.oom->owner.name = "c\rd";
+    const std::string text = explanation(evidence);
     for (const char byte : text) EXPECT_GE(static_cast<unsigned char>(byte), 0x20) << text;
     DeathEvidence bus = ended_by(SIGBUS);
     bus.bus = FaultedFile{.place = {0x01021994, 25}, .name = "x\ny"};
-    EXPECT_EQ(told(bus).find('\n'), std::string::npos);
+    EXPECT_EQ(explanation(bus).find('\n'), std::string::npos);
 }
 
 TEST(ExplainDeath, NamesSignalsAsPeopleDo) {
@@ -109,7 +110,7 @@ TEST(ExplainDeath, NamesSignalsAsPeopleDo) {
     EXPECT_EQ(signal_name(60), "signal 60");
 }
 
-TEST(Keepers, AreToldApartByTheirNames) {
+TEST(ProcessManagers, AreRecognizedByTheirNames) {
     EXPECT_EQ(process_manager_of("slurmstepd", "slurm/job_1"), "Slurm");
     EXPECT_EQ(process_manager_of("earlyoom", "train"), "earlyoom");
     EXPECT_EQ(process_manager_of("systemd", "system.slice/a.service"), "systemd");

@@ -18,7 +18,7 @@ auto event(double time, const char* kind, const char* text) {
                  Field(&PastEvent::text, HasSubstr(text)));
 }
 
-TEST(PastEvents, AVerdictAndAPrecursorAreToldWhenTheyCome) {
+TEST(PastEvents, AVerdictAndAPrecursorAreListedWhenTheyBegin) {
     const TargetSnapshot now = test::nearly_full();
     TargetSnapshot before = now;
     before.verdicts[0].judgement.verdict = Verdict::warming_up;
@@ -29,7 +29,7 @@ TEST(PastEvents, AVerdictAndAPrecursorAreToldWhenTheyCome) {
     EXPECT_THAT(events_between(&now, now, 78), IsEmpty());
 }
 
-TEST(PastEvents, APrecursorThatIsOverIsToldToo) {
+TEST(PastEvents, AnEndedPrecursorIsListedToo) {
     const TargetSnapshot before = test::nearly_full();
     TargetSnapshot now = before;
     now.precursors.clear();

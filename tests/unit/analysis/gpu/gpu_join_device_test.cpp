@@ -14,7 +14,7 @@ GpuDevice device(const GpuId& id, std::vector<pid_t> pids = {}) {
     return device;
 }
 
-TEST(DeviceOfAnAccount, IsTheOneTheProcessWasTold) {
+TEST(DeviceOfAnAccount, HasTheUuidThatTheDriverReturnedToTheProcess) {
     const std::vector devices{device("GPU-" + kDigits), device("GPU-other", {7})};
     EXPECT_EQ(device_of(kUuid, 7, devices), "GPU-" + kDigits);
     EXPECT_EQ(device_of(kUuid, 7, {}), "GPU-" + kDigits) << "even if NVML does not list the device";

@@ -53,7 +53,7 @@ TEST(JoinGpu, AYoungerProcessOfTheSamePidIsAnother) {
                 IsEmpty());
 }
 
-TEST(JoinGpu, WhatTheDriverDoesNotTellStaysUnknown) {
+TEST(JoinGpu, FiguresThatTheDriverLacksStayUnknown) {
     const std::vector<GpuDevice> devices = {device("a", 500, {{11, std::nullopt}, {12, Bytes{5}}})};
     const TargetGpu gpu = joined(devices, {process(11, Role::trainer), process(12, Role::other)});
     EXPECT_TRUE(gpu.processes.at(11).devices.contains("a")) << "it has a context there";
@@ -68,7 +68,7 @@ TEST(JoinGpu, WithoutProcessesOfOursAllIsHeldByOthers) {
     EXPECT_FALSE(held_on(devices[0], devices, joined(devices, {})));
 }
 
-TEST(JoinGpu, WhereHoldersAreNotKnownNothingIsSaidOfOthers) {
+TEST(JoinGpu, WithoutKnownHoldersTheMemoryOfOthersIsUnknown) {
     std::vector<GpuDevice> devices = {device("a", 500, {})};
     devices[0].knows_holders = false;
     EXPECT_FALSE(others_on(devices[0], devices, std::nullopt));
@@ -106,7 +106,7 @@ TEST(SumGpuByRole, SumsWhatTheLedgerKnowsAsWell) {
     EXPECT_EQ(gpu.pinned.at({Role::trainer, {}}).total(), Bytes{9});
 }
 
-TEST(TensorsByRole, AreKnownWhereThoseOfAllWhoReserveAre) {
+TEST(TensorsByRole, AreKnownIfThoseOfAllReservingProcessesAre) {
     const std::vector<Process> processes = {process(9, Role::trainer), process(10, Role::trainer),
                                             process(11, Role::other)};
     TargetGpu gpu;

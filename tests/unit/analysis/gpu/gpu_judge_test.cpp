@@ -97,7 +97,7 @@ TEST(GpuJudge, AGpuThatIsFlatIsStableAndPeopleNeedNotReadIt) {
     EXPECT_FALSE(adds_to(watched.latest, *gpu));
 }
 
-TEST(GpuJudge, WhereTheDriverDoesNotTellTheCallsDo) {
+TEST(GpuJudge, WithoutFiguresOfTheDriverTheCallsAreJudged) {
     WatchedGpu watched;
     watched.run(3600, 0, [](double t) { return reserved(rising(t)); });
     ASSERT_NE(watched.of(VerdictScope::gpu), nullptr);

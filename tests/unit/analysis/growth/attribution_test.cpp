@@ -86,7 +86,7 @@ std::vector<PythonFrame> frames(std::initializer_list<const char*> files) {
     return frames;
 }
 
-TEST(TellingFrame, IsTheInnermostOfPeoplesOwnCode) {
+TEST(OwnFrame, IsTheInnermostOfTheUsersOwnCode) {
     const auto stack = frames({"/usr/lib/python3/dist-packages/numpy/core/numeric.py", "<frozen importlib._bootstrap>",
                                "/home/me/data.py", "/home/me/train.py"});
     EXPECT_EQ(own_frame(stack)->file, "/home/me/data.py");

@@ -165,14 +165,14 @@ TEST(Owner, OfSharedMemoryIsKnownWithoutResidentGrowth) {
 }
 
 // Batches and gradients of a healthy job are alive at any time.
-TEST(Owner, NobodyIfLessThanTwoPercentOfTheMemoryGrew) {
+TEST(Owner, NoneIfLessThanTwoPercentOfTheMemoryGrew) {
     Growth growth;
     growth.mapped.sites = {site(6, "train_step", 56)};
     EXPECT_EQ(owner_of(growth, job(500), kNow).reason, Reason::little);
     EXPECT_EQ(owner_of(growth, job(100), kNow).reason, Reason::known);
 }
 
-TEST(Owner, NobodyIfLittleGrew) { EXPECT_EQ(owner_of({}, job(), kNow).reason, Reason::little); }
+TEST(Owner, NoneIfLittleGrew) { EXPECT_EQ(owner_of({}, job(), kNow).reason, Reason::little); }
 
 }  // namespace owner_test
 }  // namespace memscope

@@ -67,7 +67,7 @@ TEST(ExplainHeap, TrimIsMentionedOnce) {
         "jemalloc usually prevents this. 600 of 1000 MiB are live blocks: something holds them.");
 }
 
-TEST(ExplainHeap, NothingIsSaidAboutTheInsideOfAnotherAllocator) {
+TEST(ExplainHeap, TheInsideOfAnotherAllocatorIsNotDescribed) {
     HeapCensus made;
     made.allocator.name = AllocatorName::jemalloc;
     made.part(HeapPart::mapped) = Bytes{900 * kMiB};

@@ -167,11 +167,11 @@ TEST(FreeMemoryText, ReplacesTheAdviceOfALeakAndKeepsItsWord) {
     target.heap = {heap_of(1, 1000, 600, 400)};
     ScopeVerdict verdict{.judgement = {.verdict = Verdict::leaking, .rise = 5e8}};
     verdict.grower = Grower{.pid = 1, .grown = mib(500)};
-    EXPECT_THAT(explain_scope(target, verdict), HasSubstr("look at what is kept"));
+    EXPECT_THAT(explain_scope(target, verdict), HasSubstr("find the objects that the job keeps"));
     verdict.cause = GrowthCause{.kind = Kind::malloc_free, .bytes = mib(500), .share = 1};
     EXPECT_THAT(explain_scope(target, verdict),
                 AllOf(HasSubstr("The floor has risen"), HasSubstr("not a leak of your objects"),
-                      Not(HasSubstr("look at what is kept")), Not(HasSubstr("grew by"))));
+                      Not(HasSubstr("find the objects that the job keeps")), Not(HasSubstr("grew by"))));
 }
 
 // Eight equal ranks: four of them have a census.

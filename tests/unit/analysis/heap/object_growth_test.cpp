@@ -137,7 +137,7 @@ TEST(ObjectGrowth, TheLineOfARunningFunctionMayChange) {
     EXPECT_EQ(path_without_lines("a:) b:12"), "a:) b:12");
 }
 
-TEST(ObjectGrowth, ContainersWithTheSamePathCannotBeToldApart) {
+TEST(ObjectGrowth, ContainersWithTheSamePathCannotBeDistinguished) {
     const HeapCensus before = census(10, {holder("m.CACHE[…]", "list", 1, 10), holder("m.CACHE[…]", "list", 2, 20)});
     const HeapCensus now = census(20, {holder("m.CACHE[…]", "list", 5, 50), holder("m.CACHE[…]", "dict", 6, 60)});
     const ObjectGrowth growth = object_growth(now, &before);

@@ -48,7 +48,7 @@ TEST(MemoryPeak, CacheThatIsGoneDoesNotMakeItsMarkTrue) {
 
 TEST(MemoryPeak, NeverLowersWhatWasJudged) { EXPECT_EQ(room_after({memory(300), memory(400)}), mib(500)); }
 
-TEST(MemoryPeak, IsNobodysWhereOthersAreMeasuredToo) {
+TEST(MemoryPeak, IsIgnoredIfItIncludesOtherJobs) {
     MemoryState shared = memory(700);
     shared.measured_at = "user.slice";
     EXPECT_EQ(room_after({memory(520), shared}), mib(500));

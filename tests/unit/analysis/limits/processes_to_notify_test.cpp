@@ -52,7 +52,7 @@ TEST(ProcessesToNotify, OfAWorkerThatGrowsItsTrainerSinceTheWorkerWouldOnlyDie) 
     EXPECT_EQ(chosen(target), 2) << "the trainer of a process several levels below it";
 }
 
-TEST(ProcessesToNotify, TheTrainerThatHoldsMostWhereNobodyGrows) {
+TEST(ProcessesToNotify, TheTrainerThatHoldsMostIfNoProcessGrows) {
     TargetSnapshot target = job(kTwoRanks);
     EXPECT_EQ(chosen(target), 3);
     grows(target, 4, Verdict::stable);
@@ -70,7 +70,7 @@ TEST(ProcessesToNotify, AllTrainersAreKnownTheLargestFirst) {
     EXPECT_EQ(who.trainers[1]->task.id.pid, 2);
 }
 
-TEST(ProcessesToNotify, WithoutATrainerWhoeverGrowsOrHoldsMostAndLaunchersLast) {
+TEST(ProcessesToNotify, WithoutATrainerTheGrowerThenTheLargestAndLaunchersLast) {
     TargetSnapshot target =
         job({member(1, 0, Role::launcher, "bash", "", in_mib(900)), member(2, 1, Role::other, "a", "", in_mib(10)),
              member(3, 1, Role::other, "b", "", in_mib(20))});

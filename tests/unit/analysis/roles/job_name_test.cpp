@@ -71,7 +71,7 @@ TEST(JobName, IsTheProgramWhereThereIsNoScript) {
     EXPECT_EQ(job_name("title", {""}), "title");
 }
 
-TEST(JobName, IsBoundedWhateverTheArguments) {
+TEST(JobName, IsBoundedForAnyArguments) {
     EXPECT_EQ(job_name("a", {std::string(1000, 'x')}).size(), 64U);
     EXPECT_EQ(job_name("a/b", {}), "a_b");
     std::vector<std::string> prefixes(10000, "nice");

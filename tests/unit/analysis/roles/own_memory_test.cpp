@@ -238,7 +238,7 @@ TEST(OwnMemory, AReadingFromBeforeTheForkSaysNothingOfWhatIsSharedSince) {
     EXPECT_EQ(tree.all(), 1000U);
 }
 
-TEST(OwnMemory, AChildOfAWorkerSharesWithWhoeverOfItsAncestorsLives) {
+TEST(OwnMemory, AChildOfAWorkerSharesWithItsLivingAncestors) {
     ForkedTree tree = trainer_and_workers();
     tree.anon(11) += mib(50);
     tree.tick();

@@ -79,7 +79,7 @@ TEST(RankPlaces, OfAProcessThatHasJustEndedAreFreeAfterAWhileThoughNothingElseCh
     EXPECT_TRUE(places.is_due(kKeep));
 }
 
-TEST(RankPlaces, AreKeptWithoutProcessesWhileNobodyNeedsThem) {
+TEST(RankPlaces, AreKeptWithoutProcessesWhileTheyAreNotNeeded) {
     RankPlaces places;
     places.assign(trainers(0, 7), Seconds(0));
     places.assign({}, Seconds(3600));

@@ -138,7 +138,7 @@ TEST(BuiltinRoles, LaunchersThatRewriteTheirTitleAreKnownByName) {
     EXPECT_EQ(builtin("containerd-shim", {"/usr/bin/containerd-shim-runc-v2", "-id", "1"}), Role::launcher);
 }
 
-TEST(BuiltinRoles, PythonIsATrainerWhateverItsScriptIsCalled) {
+TEST(BuiltinRoles, PythonIsATrainerWithAnyNameOfItsScript) {
     for (const char* script : {"train.py", "wandb_train.py", "tensorboard_run.py", "accelerate_me.py", "ray_train.py"})
         EXPECT_EQ(builtin("python", {"/venv/bin/python3.11", script, "--project", "wandb"}), Role::trainer) << script;
     EXPECT_EQ(builtin("python", {"python", "-m", "mypkg.train"}), Role::trainer);

@@ -14,7 +14,7 @@ Process process(Role role, std::optional<int> rank, std::optional<AddressSpace> 
     return made;
 }
 
-TEST(RoleTotals, NobodySumsToNothing) { EXPECT_TRUE(sum_by_role({}).empty()); }
+TEST(RoleTotals, WithoutProcessesThereAreNoSums) { EXPECT_TRUE(sum_by_role({}).empty()); }
 
 TEST(RoleTotals, EachKindIsSummedWithinItsRoleAndRank) {
     const Process all[] = {

@@ -9,7 +9,7 @@ namespace roles_decider_test {
 
 const std::vector<std::string> kTrain{"python", "train.py"};
 
-TEST(RoleDecider, NobodyIsNothing) {
+TEST(RoleDecider, WithoutProcessesThereAreNoRoles) {
     RoleDecider decider;
     EXPECT_TRUE(decider.decide({}).empty());
 }
@@ -79,7 +79,7 @@ TEST(RoleDecider, AnyProgramOnAGpuTrainsUnlessItIsKnownForSomethingElse) {
     EXPECT_EQ(roles.at(3).role, Role::helper);
 }
 
-TEST(RoleDecider, ANewNameOrANewlyReadArgvIsLookedAt) {
+TEST(RoleDecider, ANewNameOrANewlyReadArgvChangesTheDecision) {
     RoleDecider decider;
     Tree tree{{.pid = 1, .comm = "python", .argv = kTrain}, {.pid = 2, .parent = 1, .comm = "x"}};
     EXPECT_EQ(tree.decided_by(decider).at(2).role, Role::other);
@@ -120,7 +120,7 @@ TEST(RoleDecider, AWorkerThatGaveItsMemoryUpIsStillAWorker) {
     EXPECT_EQ(tree.decided_by(decider).at(3).role, Role::dataloader_worker);
 }
 
-TEST(RoleDecider, AVforkChildIsLookedAtAgainAfterExec) {
+TEST(RoleDecider, AVforkChildIsDecidedAgainAfterExec) {
     RoleDecider decider;
     Tree tree{{.pid = 2, .comm = "python", .argv = kTrain},
               {.pid = 3, .parent = 2, .comm = "python", .argv = kTrain, .forked = true, .own_memory = false}};
@@ -129,7 +129,7 @@ TEST(RoleDecider, AVforkChildIsLookedAtAgainAfterExec) {
     EXPECT_EQ(tree.decided_by(decider).at(3).role, Role::helper);
 }
 
-TEST(RoleDecider, AForkNobodyHasLookedAtIsAWorkerUntilItsMemoryIsKnown) {
+TEST(RoleDecider, AForkIsAWorkerUntilItsMemoryIsKnown) {
     RoleDecider decider;
     Tree tree{{.pid = 2, .comm = "python", .argv = kTrain},
               {.pid = 3, .parent = 2, .comm = "python", .argv = kTrain, .forked = true, .own_memory = std::nullopt}};
@@ -197,7 +197,7 @@ TEST(RoleDecider, AReusedPidIsNotTheParentOfOlderProcesses) {
     EXPECT_EQ(keys[3].role, Role::trainer);
 }
 
-TEST(RoleDecider, ThoseWhoAreGoneAreForgotten) {
+TEST(RoleDecider, EndedProcessesAreForgotten) {
     RoleDecider decider;
     Tree tree{{.pid = 1, .comm = "uv", .argv = {"uv"}}, {.pid = 2, .parent = 1, .comm = "x", .argv = {"python"}}};
     tree.decided_by(decider);

@@ -51,7 +51,7 @@ TEST(ReadSchedule, TheBiggestForkedWorkerIsFirstAndEveryoneIsReadSoon) {
     EXPECT_THAT(pids(schedule.choose(Seconds{0}, all)), ElementsAre(3, 2, 1));
 }
 
-TEST(ReadSchedule, NobodyIsChosenAgainWhileItsReadIsUnderWay) {
+TEST(ReadSchedule, AProcessIsNotChosenAgainDuringItsRead) {
     ReadSchedule schedule;
     const std::vector<Candidate> all = {forked(2, mib(10))};
     EXPECT_THAT(schedule.choose(Seconds{0}, all), testing::SizeIs(1));
@@ -70,7 +70,7 @@ TEST(ReadSchedule, NeverCostsMoreThanAHundredthOfACore) {
     }
 }
 
-TEST(ReadSchedule, NobodyIsHeldLongerThanFiftyMillisecondsAMinute) {
+TEST(ReadSchedule, AProcessIsLockedForAtMostFiftyMillisecondsAMinute) {
     for (const double ms : {0.2, 1.0, 10.0, 49.0, 51.0, 400.0}) {
         const Played played = play({forked(1, mib(100))}, Seconds{ms * 1e-5}, 7200);
         const auto& times = played.read_at.at(1);
@@ -80,7 +80,7 @@ TEST(ReadSchedule, NobodyIsHeldLongerThanFiftyMillisecondsAMinute) {
     }
 }
 
-TEST(ReadSchedule, WhoTookTooLongIsSampledFromThenOn) {
+TEST(ReadSchedule, AProcessThatTookTooLongIsSampledFromThenOn) {
     const Played played = play({forked(1, mib(100))}, Seconds{0.1 / 100}, 7200);  // 100 ms each
     const auto& times = played.read_at.at(1);
     ASSERT_GE(times.size(), 4U);
@@ -130,7 +130,7 @@ TEST(ReadSchedule, SmallOnesAreNotReadAtEveryTick) {
     EXPECT_LE(played.read_at.at(2).size(), 11U);
 }
 
-TEST(ReadSchedule, WhoIsGoneIsForgottenAndAnotherWithItsPidIsNew) {
+TEST(ReadSchedule, AnEndedProcessIsForgottenAndAnotherWithItsPidIsNew) {
     ReadSchedule schedule;
     const Candidate first{{7, 1}, mib(1), true};
     const Candidate second{{7, 2}, mib(1), true};

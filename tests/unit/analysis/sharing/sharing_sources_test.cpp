@@ -53,7 +53,7 @@ TEST(Sharing, WhereTheCgroupHasOthersInItThePagesSpeakAlone) {
     EXPECT_FALSE(job.latest().cgroup_anon);
 }
 
-TEST(Sharing, WorkersThatWereThereBeforeCountFromTheFirstLook) {
+TEST(Sharing, OlderWorkersCountFromTheFirstTick) {
     SharedJob job;
     job.start(1, mib(1000));
     job.fork(1, 11);

@@ -136,7 +136,7 @@ TEST(Sharing, WhatOthersStopSharingIsNoCopyWithoutAFault) {
     EXPECT_EQ(job.unshared(), 0);
 }
 
-TEST(Sharing, WhatOthersStopSharingDoesNotTakeFromWhoReallyCopies) {
+TEST(Sharing, PagesThatOthersStopSharingDoNotReduceRealCopies) {
     SharedJob job;
     job.start(1, mib(1000));
     job.tick();
@@ -174,7 +174,7 @@ TEST(Sharing, SwapIsNone) {
     EXPECT_EQ(job.unshared(), 0);
 }
 
-TEST(Sharing, TheSumsAloneBookNoMoreThanThereWereFaults) {
+TEST(Sharing, TheSumsAloneNeverExceedTheFaults) {
     SharedJob job;
     job.readable = false;
     begin(job, {11});
@@ -186,7 +186,7 @@ TEST(Sharing, TheSumsAloneBookNoMoreThanThereWereFaults) {
     EXPECT_LE(job.unshared(), 10);
 }
 
-TEST(Sharing, WhatALargeWorkerSharedWhenItEndedIsNotBookedToTheOthers) {
+TEST(Sharing, TheSharedPagesOfAnEndedWorkerAreNotCountedForTheOthers) {
     SharedJob job;
     job.readable = false;
     begin(job, {11, 12, 13});

@@ -89,7 +89,7 @@ TEST(Candidates, WithoutTrainersTheLargestProcessesAreOffered) {
     EXPECT_FALSE(found[0].trains);
 }
 
-TEST(Candidates, AreBoundedWhateverTheProcesses) {
+TEST(Candidates, AreBoundedForAnyProcesses) {
     EXPECT_THAT(find_candidates({}, 8), IsEmpty());
     std::vector<ListedProcess> circle{process(3, 4, "python3 a.py", 100), process(4, 3, "python3 b.py", 100)};
     circle[0].id.start_ns = circle[1].id.start_ns = 7;

@@ -39,7 +39,7 @@ TEST(GrowthCause, IsOfWhatRoseSinceTheLeakBeganNotOfWhatWasThere) {
     EXPECT_FALSE(history.cause_since(Seconds(1000)));
 }
 
-TEST(GrowthCause, LooksAtTheFloorNotAtSpikes) {
+TEST(GrowthCause, ExplainsTheFloorNotSpikes) {
     PartsHistory history(Seconds(5));
     for (double t = 0; t < 3000; t += 1) {
         // Temporary shared memory, later on.

@@ -33,7 +33,7 @@ TEST(JobEnd, AJobThatGoesOnHasNoEnd) {
     EXPECT_FALSE(end.update(job(), gib(12), 12));
 }
 
-TEST(JobEnd, WhenNobodyIsLeftItHasEndedOnce) {
+TEST(JobEnd, WhenNoProcessIsLeftItHasEndedOnce) {
     JobEnd end;
     end.update(job(), gib(12), std::nullopt);
     EXPECT_TRUE(end.update({}, gib(1), std::nullopt));

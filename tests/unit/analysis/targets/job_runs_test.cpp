@@ -34,7 +34,7 @@ struct Runs {
     void end(const ProcessId& id, int exit_code = 9) {
         table.apply(Exited{.time_ns = ++now, .id = id, .target = kJob, .comm = "python3", .exit_code = exit_code});
     }
-    void look() {
+    void update() {
         numbers->begin_round();
         std::vector<const TrackedProcess*> all;
         for (const auto& [pid, process] : table.living()) all.push_back(&process);
@@ -43,7 +43,7 @@ struct Runs {
         runs.update(all);
     }
     void tick() {
-        look();
+        update();
         finish();
     }
     void finish() {
@@ -77,7 +77,7 @@ TEST(JobRuns, AJobThatIsRestartedWithinATickIsAnotherRun) {
     job.tick();
     job.end(first);
     const ProcessId second = job.start(Role::trainer);
-    job.look();
+    job.update();
     EXPECT_GT(job.of(second), job.of(first));
     const RunId run = job.current();
     job.runs.job_ended();  // reports the end of the same run
@@ -150,7 +150,7 @@ TEST(JobRuns, WorkersThatOutliveTheirTrainerDoNotCountForTheNext) {
     const ProcessId next = job.start(Role::trainer);
     job.tick();
     job.end(worker);
-    job.look();
+    job.update();
     EXPECT_EQ(job.of(worker), run);
     EXPECT_GT(job.of(next), run);
 }
@@ -164,7 +164,7 @@ TEST(JobRuns, TheJobThatHeldMostOfTheMemoryEndsThemBesideOthers) {
     job.end(first);
     const ProcessId second = job.start(Role::trainer);
     const ProcessId worker = job.start(Role::dataloader_worker, 100 * kMiB, second.pid);
-    job.look();
+    job.update();
     EXPECT_EQ(job.of(second), run) << "the notebook may be the job";
     job.runs.job_ended();
     EXPECT_GT(job.of(second), run);
@@ -182,7 +182,7 @@ TEST(JobRuns, ASupervisorGoesWithTheJobThatItStarts) {
         const RunId run = job.of(trainer);
         job.end(trainer);
         trainer = job.start(Role::trainer, 100 * kMiB, supervisor.pid);
-        job.look();
+        job.update();
         job.runs.job_ended();
         job.finish();
         EXPECT_GT(job.of(trainer), run);
@@ -207,7 +207,7 @@ TEST(JobRuns, ADeathIsOfTheRunOfItsProcess) {
     job.tick();
     job.end(first);
     job.start(Role::trainer);
-    job.look();
+    job.update();
     TargetSnapshot out{.deaths = {Death{.id = first}}};
     job.runs.name(out);
     EXPECT_EQ(out.run, job.current());

@@ -61,7 +61,7 @@ TEST(TargetJudge, AForecastElsewhereDoesNotHideTheLimitWithTheLeastHeadroom) {
     EXPECT_GT(watched.forecast()->eta, std::chrono::hours(24));
 }
 
-TEST(TargetJudge, TheEarlierOfTwoForecastsIsTold) {
+TEST(TargetJudge, TheEarlierOfTwoForecastsIsShown) {
     Watched watched;
     watched.run(3600, [](double t) {
         const auto grown = static_cast<std::uint64_t>(t) * kMiB / 2;
@@ -261,7 +261,7 @@ TargetSnapshot crash_loop(double seconds, bool replaced) {
     return target;
 }
 
-TEST(TargetJudge, ATrainerThatWasReplacedIsARestartAndTheLoopIsTold) {
+TEST(TargetJudge, AReplacedTrainerIsARestartAndTheExplanationDescribesTheLoop) {
     Watched watched;
     watched.run(3600 * 3.1, [](double t) { return crash_loop(t, true); });
     const ScopeVerdict* whole = watched.latest.verdict();

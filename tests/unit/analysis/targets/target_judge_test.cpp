@@ -231,7 +231,7 @@ TEST(TargetJudge, SaysThatUnSharingIsWhyItLeaksAndNothingElse) {
         whole.explanation,
         HasSubstr("are copies that 8 dataloader workers made of the trainer's pages (copy-on-write un-sharing); "
                   "keep the dataset in arrays, not in lists of objects."));
-    EXPECT_THAT(whole.explanation, Not(HasSubstr("look at what is kept")));
+    EXPECT_THAT(whole.explanation, Not(HasSubstr("find the objects that the job keeps")));
     EXPECT_TRUE(says_unsharing(watched.latest));
     const ScopeVerdict* workers = watched.of(Role::dataloader_worker);
     EXPECT_EQ(workers->judgement.verdict, Verdict::leaking) << "their copies are their own memory";
@@ -275,7 +275,7 @@ TEST(TargetJudge, SharedMemoryPageTablesAndKernelMemoryAreNamedAsTheCause) {
         ASSERT_TRUE(whole.cause) << words;
         EXPECT_EQ(whole.cause->kind, kind);
         EXPECT_THAT(whole.explanation, HasSubstr(words));
-        EXPECT_THAT(whole.explanation, Not(HasSubstr("look at what is kept")));
+        EXPECT_THAT(whole.explanation, Not(HasSubstr("find the objects that the job keeps")));
     }
 }
 

@@ -134,7 +134,7 @@ TEST(Restarts, AGapInTheReadingIsNone) {
     EXPECT_EQ(bins.size(), all - 1);
 }
 
-TEST(Restarts, OfAKnownProcessTreeAreThoseItTells) {
+TEST(Restarts, OfAKnownProcessTreeAreThoseThatItReports) {
     const auto bins = bins_of(9500, 5, crash_loop(60));
     EXPECT_EQ(restarts_of(bins, std::vector<double>{2010, 6010}).size(), 2U);
     EXPECT_TRUE(restarts_of(bins, std::vector<double>{}).empty());

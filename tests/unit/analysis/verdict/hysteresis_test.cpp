@@ -118,7 +118,7 @@ TEST(Hysteresis, SlowGrowthRightAfterLoadingIsNotStable) {
 TEST(Hysteresis, AFallOfASpikyCurveIsNoRestartYetUnlessTheProcessTreeSaysSo) {
     VerdictHysteresis hysteresis;
     Series series;
-    const auto settle = [&](Verdict verdict, double until, std::optional<double> restarted, bool told) {
+    const auto settle = [&](Verdict verdict, double until, std::optional<double> restarted, bool from_tree) {
         Judgement judged{.verdict = verdict, .floor = Bytes{4ULL << 30U}};
         judged.since = Seconds(restarted.value_or(0));
         judged.until = Seconds(until);
@@ -127,7 +127,7 @@ TEST(Hysteresis, AFallOfASpikyCurveIsNoRestartYetUnlessTheProcessTreeSaysSo) {
         if (verdict == Verdict::spiky) judged.spike = Spike{.height = Bytes{8ULL << 30U}, .period = Seconds(1500)};
         if (verdict == Verdict::spiky) judged.last_spike = Seconds(until - 10);
         series.add(Seconds(until), Bytes{4ULL << 30U});
-        return hysteresis.settle(judged, series, told).verdict;
+        return hysteresis.settle(judged, series, from_tree).verdict;
     };
     ASSERT_EQ(settle(Verdict::spiky, 3000, {}, false), Verdict::spiky);
     const VerdictHysteresis before = hysteresis;
@@ -303,7 +303,7 @@ TEST(CrashLoop, EveryRunThatLeaksIsALeakHoweverOftenItIsRestarted) {
     }
 }
 
-TEST(CrashLoop, TheLoopIsTold) {
+TEST(CrashLoop, TheJudgementDescribesTheLoop) {
     const Watched watched = watch(5400 * 5 + 600, 5, loop_of(5400, 8, 5400));
     const Judgement judgement = watched.judge.now();
     ASSERT_TRUE(judgement.loop);
@@ -331,19 +331,21 @@ TEST(CrashLoop, ATrainerThatFreesItsEpochBufferIsNone) {
     EXPECT_EQ(std::ranges::count(watched.words, Verdict::leaking), 1);
 }
 
-TEST(CrashLoop, OfAKnownProcessTreeOnlyWhatItTellsIsARestart) {
+TEST(CrashLoop, OnlyTheProcessTreeDefinesRestartsIfItIsKnown) {
     const auto loop = loop_of(5400, 8, 5400);
-    Judge told({.evidence = {.restarts = std::vector<Seconds>{}}});
-    Judge untold({.evidence = {.restarts = std::vector<Seconds>{}}});
+    Judge judge({.evidence = {.restarts = std::vector<Seconds>{}}});
+    Judge without_restart({.evidence = {.restarts = std::vector<Seconds>{}}});
     for (double t = 0; t <= 5400 * 1.3; t += 5) {
         const Bytes size{static_cast<std::uint64_t>(loop(t))};
-        if (t == 5405) told.restart(Seconds(t));
-        told.add(Seconds(t), size);
-        untold.add(Seconds(t), size);
+        if (t == 5405) judge.restart(Seconds(t));
+        judge.add(Seconds(t), size);
+        without_restart.add(Seconds(t), size);
     }
-    ASSERT_TRUE(told.now().restarted);
-    EXPECT_NEAR(told.now().restarted->count(), 5400, 60);
-    EXPECT_EQ(told.now().verdict, Verdict::leaking) << "27 minutes of the second run";
+    ASSERT_TRUE(judge.now().restarted);
+    EXPECT_NEAR(judge.now().restarted->count(), 5400, 60);
+    EXPECT_EQ(judge.now().verdict, Verdict::leaking) << "27 minutes of the second run";
+    const Judgement fell = without_restart.now();
+    EXPECT_TRUE(!fell.restarted || fell.only_fell) << "without a restart of the tree, memory only fell";
 }
 
 // Memory stays at the limit for some time before the kernel kills the job. That is no plateau of the job.
@@ -406,7 +408,7 @@ TEST(CrashLoop, AFewEqualSamplesBeforeTheEndAreNoPlateau) {
     }
 }
 
-TEST(CrashLoop, ARestartEndsWhatWasSaidOfTheRunBefore) {
+TEST(CrashLoop, ARestartEndsTheVerdictOfTheRunBefore) {
     Judge judge({.evidence = {.restarts = std::vector<Seconds>{}}});
     for (double t = 0; t < 3600; t += 5) judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(kGiB * (4 + t / 900))});
     EXPECT_EQ(judge.latest().verdict, Verdict::leaking);
@@ -418,7 +420,7 @@ TEST(CrashLoop, ARestartEndsWhatWasSaidOfTheRunBefore) {
     }
 }
 
-TEST(Explain, GrowthAtAConstantRateIsNotToldToWait) {
+TEST(Explain, DoesNotRecommendToWaitForGrowthAtAConstantRate) {
     const Watched watched = watch(240, 1, [](double t) { return kGiB * (1 + 0.2 * t / 60); });
     const std::string text = explain(watched.judge.now(), Seconds(0), Bytes{2ULL << 30U});
     EXPECT_EQ(watched.last(), Verdict::warming_up);

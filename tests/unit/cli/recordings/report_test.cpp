@@ -47,7 +47,8 @@ TEST(ReadReport, ReadsBackAllThatPeopleAreShown) {
     const auto read = parse_report(death_report_json(report));
     ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(death_story(*read, false), death_story(report, false));
-    EXPECT_THAT(death_story(*read, false), HasSubstr("60 GiB here (18 GiB cached or fragmented), 10 GiB others"));
+    EXPECT_THAT(death_story(*read, false),
+                HasSubstr("60 GiB by this target (18 GiB cached or fragmented), 10 GiB by other"));
     // The JSON of the report that was read equals that of the original to the last byte, so nothing was lost.
     EXPECT_EQ(death_report_json(*read), death_report_json(report));
 }
@@ -77,7 +78,7 @@ TEST(ReadReport, EveryTruncationIsAnErrorOfOneLine) {
     }
 }
 
-TEST(ReadReport, OtherFilesAreToldApart) {
+TEST(ReadReport, OtherFilesAreRefused) {
     EXPECT_THAT(parse_report("").error().message(), HasSubstr("is not JSON"));
     EXPECT_THAT(parse_report("[]").error().message(), HasSubstr("is not a death report"));
     EXPECT_THAT(parse_report("{\"report\": \"death\", \"version\": 2}").error().message(),

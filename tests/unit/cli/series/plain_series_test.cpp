@@ -77,7 +77,7 @@ TEST(PlainSeries, ErrorsNameTheLine) {
     EXPECT_THAT(refusal("t_seconds,bytes\n5,1\n4,1\n"), HasSubstr("line 3: the time is before"));
 }
 
-TEST(PlainSeries, AFileIsReadToItsEndWhateverItsLength) {
+TEST(PlainSeries, AFileOfAnyLengthIsReadToItsEnd) {
     std::string text = "t_seconds,bytes\n";
     for (int t = 0; t < 30000; ++t) text += std::to_string(t) + ",1234567890\n";
     text.pop_back();  // the last line may lack its newline

@@ -45,7 +45,7 @@ TEST(AskWatcher, PartOfANameIsEnoughIfOnlyOneTargetHasIt) {
     EXPECT_THAT(failed.error.message(), HasSubstr("'cmd:train.py', 'job/trainer', 'train'"));
 }
 
-TEST(AskWatcher, TwoCommandsWithOneNameAreToldApartByTheirPids) {
+TEST(AskWatcher, TwoCommandsWithOneNameAreDistinguishedByTheirPids) {
     const std::vector<WatchedTarget> targets{{"cmd:train.py", "/1.sock", 41}, {"cmd:train.py", "/2.sock", 42}};
     for (const std::optional<std::string>& wanted :
          {std::optional<std::string>(), std::optional<std::string>("train")}) {

@@ -5,7 +5,7 @@
 
 #include "outputs/http/http_server.h"
 #include "support/fake_tree.h"
-#include "watch/self/rendezvous.h"
+#include "watch/self/watcher_sockets.h"
 
 namespace memscope {
 namespace growth_test {

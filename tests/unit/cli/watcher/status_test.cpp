@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "outputs/http/board.h"
 #include "outputs/http/http_server.h"
+#include "outputs/http/latest_snapshot.h"
 #include "outputs/http/routes.h"
 #include "outputs/json/tick_json.h"
 #include "outputs/text/status_text.h"
@@ -11,7 +11,7 @@
 #include "record/record.h"
 #include "support/dead_job.h"
 #include "support/fake_tree.h"
-#include "watch/self/rendezvous.h"
+#include "watch/self/watcher_sockets.h"
 
 namespace memscope {
 namespace status_test {
@@ -45,10 +45,10 @@ TEST(Status, AsksTheSocketOfAWatcher) {
     const FakeTree tree;
     const fs::path socket = own_socket(tree.root());
     fs::create_directories(socket.parent_path());
-    Board board;
+    LatestSnapshot latest_snapshot;
     const Snapshot snapshot = two_targets();
-    board.publish(std::make_shared<const Snapshot>(snapshot));
-    auto server = HttpServer::on_unix(socket, make_routes(board, {.status = true, .record = true}));
+    latest_snapshot.publish(std::make_shared<const Snapshot>(snapshot));
+    auto server = HttpServer::on_unix(socket, make_routes(latest_snapshot, {.status = true, .record = true}));
     ASSERT_TRUE(server) << server.error().message();
     EXPECT_EQ(shown(ask_status(tree.root(), {.target = "train", .json = true})),
               tick_json(snapshot, snapshot.targets[0]) + "\n");

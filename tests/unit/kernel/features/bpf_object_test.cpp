@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gpu.skel.h"
+#include "host_tensors.skel.h"
+#include "torch.skel.h"
 #include "tree.skel.h"
 #include "tree_plain.skel.h"
 
@@ -44,6 +47,33 @@ TEST(BpfObject, ThatCannotBeAttachedShowsItsOwnMessage) {
                 HasSubstr("attach the BPF program '" + std::string(program) + "' (libbpf: prog"));
     EXPECT_THAT(links.error().message(), HasSubstr("before loaded"));
     tree_bpf__destroy(skeleton);
+}
+
+// Kernels before 6.1 warn if a program at a user probe uses a map whose entries are allocated at run time.
+std::vector<std::string> maps_without_memory(bpf_object* object) {
+    preallocate(object);
+    std::vector<std::string> names;
+    const bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, object) {
+        if ((bpf_map__map_flags(map) & BPF_F_NO_PREALLOC) != 0) names.emplace_back(bpf_map__name(map));
+    }
+    return names;
+}
+
+template <class Skeleton>
+std::vector<std::string> maps_without_memory(Skeleton* (*open)(), void (*destroy)(Skeleton*)) {
+    Skeleton* skeleton = open();
+    if (!skeleton) return {"the object cannot be opened"};
+    auto names = maps_without_memory(skeleton->obj);
+    destroy(skeleton);
+    return names;
+}
+
+TEST(BpfObject, OfUserProbesHasMemoryForAllMapsBeforeItIsLoaded) {
+    using testing::IsEmpty;
+    EXPECT_THAT(maps_without_memory<gpu_bpf>(gpu_bpf__open, gpu_bpf__destroy), IsEmpty());
+    EXPECT_THAT(maps_without_memory<torch_bpf>(torch_bpf__open, torch_bpf__destroy), IsEmpty());
+    EXPECT_THAT(maps_without_memory<host_tensors_bpf>(host_tensors_bpf__open, host_tensors_bpf__destroy), IsEmpty());
 }
 
 }  // namespace bpf_object_test

@@ -24,15 +24,15 @@ ms_death death_record() {
 Result<DeathEvidence> decoded(const ms_death& e) { return decode_death(std::as_bytes(std::span(&e, 1)), kPage); }
 
 TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
-    const auto words = decoded(death_record());
-    ASSERT_TRUE(words);
-    EXPECT_EQ(words->time_ns, 99U);
-    EXPECT_EQ(words->id, (ProcessId{100, 5}));
-    EXPECT_EQ(words->target, CgroupId{7});
-    EXPECT_EQ(words->parent, 1);
-    EXPECT_EQ(words->comm, "python");
-    EXPECT_EQ(words->exit_code, 9);
-    EXPECT_FALSE(words->kill || words->other || words->oom || words->bus || words->failure);
+    const auto evidence = decoded(death_record());
+    ASSERT_TRUE(evidence);
+    EXPECT_EQ(evidence->time_ns, 99U);
+    EXPECT_EQ(evidence->id, (ProcessId{100, 5}));
+    EXPECT_EQ(evidence->target, CgroupId{7});
+    EXPECT_EQ(evidence->parent, 1);
+    EXPECT_EQ(evidence->comm, "python");
+    EXPECT_EQ(evidence->exit_code, 9);
+    EXPECT_FALSE(evidence->kill || evidence->other || evidence->oom || evidence->bus || evidence->failure);
 }
 
 TEST(DecodeDeath, HasWhatTheCudaDriverRefused) {
@@ -46,29 +46,29 @@ TEST(DecodeDeath, HasWhatTheCudaDriverRefused) {
                      .has_uuid = 1,
                      .pad = 0,
                      .uuid = {9}};
-    auto words = decoded(e);
-    ASSERT_TRUE(words && words->gpu_failure);
-    EXPECT_EQ(words->gpu_failure->time_ns, 80U);
-    EXPECT_EQ(words->gpu_failure->size, Bytes{70});
-    EXPECT_EQ(words->gpu_failure->reserved, Bytes{60});
-    EXPECT_EQ(words->gpu_failure->device, GpuUuid{9});
-    EXPECT_FALSE(words->gpu_failure->of_host);
+    auto evidence = decoded(e);
+    ASSERT_TRUE(evidence && evidence->gpu_failure);
+    EXPECT_EQ(evidence->gpu_failure->time_ns, 80U);
+    EXPECT_EQ(evidence->gpu_failure->size, Bytes{70});
+    EXPECT_EQ(evidence->gpu_failure->reserved, Bytes{60});
+    EXPECT_EQ(evidence->gpu_failure->device, GpuUuid{9});
+    EXPECT_FALSE(evidence->gpu_failure->of_host);
     e.gpu_failure.kind = MS_GPU_PINNED_ALLOC;
     e.gpu_failure.has_uuid = 0;
-    words = decoded(e);
-    EXPECT_TRUE(words->gpu_failure->of_host);
-    EXPECT_FALSE(words->gpu_failure->device);
+    evidence = decoded(e);
+    EXPECT_TRUE(evidence->gpu_failure->of_host);
+    EXPECT_FALSE(evidence->gpu_failure->device);
 }
 
 TEST(DecodeDeath, KeepsEveryField) {
     ms_death e = death_record();
-    e.words.kill.time_ns = 90;
-    e.words.kill.sender_target = 8;
-    e.words.kill.sender = 200;
-    e.words.kill.number = 9;
-    e.words.kill.flags = MS_SENT_BY_KERNEL;
-    std::strcpy(e.words.kill.comm, "loader");
-    ms_oom_mark& mark = e.words.oom;
+    e.evidence.kill.time_ns = 90;
+    e.evidence.kill.sender_target = 8;
+    e.evidence.kill.sender = 200;
+    e.evidence.kill.number = 9;
+    e.evidence.kill.flags = MS_SENT_BY_KERNEL;
+    std::strcpy(e.evidence.kill.comm, "loader");
+    ms_oom_mark& mark = e.evidence.oom;
     mark.time_ns = 91;
     mark.cgroup = 10;
     mark.owner = 11;
@@ -78,59 +78,59 @@ TEST(DecodeDeath, KeepsEveryField) {
     mark.thread = 101;
     mark.trigger = 200;
     mark.flags = MS_OOM_WHOLE_CGROUP;
-    std::strcpy(e.words.oom.owner_name, "train");
-    e.words.bus.magic = 0x01021994;
-    e.words.bus.device = 25;
-    std::strcpy(e.words.bus.name, "torch_1");
+    std::strcpy(e.evidence.oom.owner_name, "train");
+    e.evidence.bus.magic = 0x01021994;
+    e.evidence.bus.device = 25;
+    std::strcpy(e.evidence.bus.name, "torch_1");
     e.failure = {.time_ns = 80, .bytes = 70, .magic = 6, .device = 5, .call = MS_FAILED_MREMAP, .reason = 1};
-    const auto words = decoded(e);
-    ASSERT_TRUE(words && words->kill && words->oom && words->bus && words->failure);
-    EXPECT_EQ(words->kill->sender.pid, 200);
-    EXPECT_EQ(words->kill->sender.comm, "loader");
-    EXPECT_EQ(words->kill->sender_target, CgroupId{8});
-    EXPECT_TRUE(words->kill->by_kernel);
-    EXPECT_FALSE(words->kill->at_exit || words->kill->with_victim);
-    EXPECT_EQ(words->oom->owner.id, CgroupId{11});
-    EXPECT_EQ(words->oom->owner.name, "train");
-    EXPECT_EQ(words->oom->limit, Bytes{4 * kPage});
-    EXPECT_EQ(words->oom->usage, Bytes{3 * kPage});
-    EXPECT_EQ(words->oom->anon, Bytes{2 * kPage});
-    EXPECT_EQ(words->oom->thread, 101);
-    EXPECT_TRUE(words->oom->whole_cgroup);
-    EXPECT_EQ(words->bus->name, "torch_1");
-    EXPECT_EQ(words->bus->place.device, 25U);
-    EXPECT_EQ(words->failure->size, Bytes{70});
-    EXPECT_EQ(words->failure->call, std::size_t{MS_FAILED_MREMAP});
-    EXPECT_EQ(words->failure->place->magic, 6U);
+    const auto evidence = decoded(e);
+    ASSERT_TRUE(evidence && evidence->kill && evidence->oom && evidence->bus && evidence->failure);
+    EXPECT_EQ(evidence->kill->sender.pid, 200);
+    EXPECT_EQ(evidence->kill->sender.comm, "loader");
+    EXPECT_EQ(evidence->kill->sender_target, CgroupId{8});
+    EXPECT_TRUE(evidence->kill->by_kernel);
+    EXPECT_FALSE(evidence->kill->at_exit || evidence->kill->with_victim);
+    EXPECT_EQ(evidence->oom->owner.id, CgroupId{11});
+    EXPECT_EQ(evidence->oom->owner.name, "train");
+    EXPECT_EQ(evidence->oom->limit, Bytes{4 * kPage});
+    EXPECT_EQ(evidence->oom->usage, Bytes{3 * kPage});
+    EXPECT_EQ(evidence->oom->anon, Bytes{2 * kPage});
+    EXPECT_EQ(evidence->oom->thread, 101);
+    EXPECT_TRUE(evidence->oom->whole_cgroup);
+    EXPECT_EQ(evidence->bus->name, "torch_1");
+    EXPECT_EQ(evidence->bus->place.device, 25U);
+    EXPECT_EQ(evidence->failure->size, Bytes{70});
+    EXPECT_EQ(evidence->failure->call, std::size_t{MS_FAILED_MREMAP});
+    EXPECT_EQ(evidence->failure->place->magic, 6U);
 }
 
-TEST(DecodeDeath, TellsAMarkFromWhatWasNotedAtTheSignal) {
+TEST(DecodeDeath, DistinguishesAMarkFromTheShortageAtTheSignal) {
     ms_death e = death_record();
-    e.words.oom.trigger = 200;
+    e.evidence.oom.trigger = 200;
     EXPECT_FALSE(decoded(e)->oom->chosen);
-    e.words.kill.flags = MS_SENT_WITH_VICTIM;
+    e.evidence.kill.flags = MS_SENT_WITH_VICTIM;
     EXPECT_TRUE(decoded(e)->oom->chosen) << "a process that shares its memory was chosen";
-    e.words.kill.flags = 0;
-    e.words.oom.time_ns = 91;
+    e.evidence.kill.flags = 0;
+    e.evidence.oom.time_ns = 91;
     EXPECT_TRUE(decoded(e)->oom->chosen);
 }
 
 TEST(DecodeDeath, IsNotLedAstrayByWhatAProcessCanWrite) {
     ms_death e = death_record();
     std::memset(e.comm, 'x', sizeof e.comm);
-    std::memset(e.words.bus.name, 'y', sizeof e.words.bus.name);
-    e.words.bus.magic = 1;
+    std::memset(e.evidence.bus.name, 'y', sizeof e.evidence.bus.name);
+    e.evidence.bus.magic = 1;
     e.failure.time_ns = 80;
     e.failure.call = 999;
     e.failure.reason = 999;
-    e.words.oom.time_ns = 1;
-    e.words.oom.anon_pages = -5;
-    const auto words = decoded(e);
-    ASSERT_TRUE(words);
-    EXPECT_EQ(words->comm.size(), std::size_t{MS_COMM_BYTES});
-    EXPECT_EQ(words->bus->name.size(), std::size_t{MS_NAME_BYTES});
-    EXPECT_FALSE(words->failure) << "no such call";
-    EXPECT_EQ(words->oom->anon, Bytes{0});
+    e.evidence.oom.time_ns = 1;
+    e.evidence.oom.anon_pages = -5;
+    const auto evidence = decoded(e);
+    ASSERT_TRUE(evidence);
+    EXPECT_EQ(evidence->comm.size(), std::size_t{MS_COMM_BYTES});
+    EXPECT_EQ(evidence->bus->name.size(), std::size_t{MS_NAME_BYTES});
+    EXPECT_FALSE(evidence->failure) << "no such call";
+    EXPECT_EQ(evidence->oom->anon, Bytes{0});
 }
 
 TEST(DecodeDeath, RefusesWhatIsTooShortOrOfAnotherKind) {

@@ -130,7 +130,7 @@ ms_task row_with_mappings(pid_t pid, __u64 pages) {
     return row;
 }
 
-TEST(Decode, MappingsAreThoseOfTheRowWhateverTheScanBeforeHadInItsPlace) {
+TEST(Decode, MappingsAreThoseOfTheRowAfterAnyEarlierScan) {
     DecodedScan scan;
     const auto& tasks = scan.tasks;
     const auto mapped = [&](const std::vector<ms_task>& rows) {

@@ -145,7 +145,7 @@ TEST(LiveSamples, ThePagesThatAreGoneAreTakenOut) {
 }
 
 // A check of pages looks at the addresses of before, and its answer can come before the event of the move.
-TEST(LiveSamples, APageThatHadMovedWhenItWasLookedForComesBackWithTheEvent) {
+TEST(LiveSamples, APageThatMovedBeforeItsCheckComesBackWithTheEvent) {
     LiveSamples samples;
     samples.add(sample(10 * kPage, 1));
     samples.add(sample(20 * kPage, 1, kKeep));

@@ -111,7 +111,7 @@ TEST(MappedGrowth, WhatMayHaveBeenUnderWayWhileReadingIsReadAgainButNotForEver) 
     EXPECT_THAT(growth.to_be_read(), IsEmpty());
 }
 
-TEST(MappedGrowth, TheChildOfAProcessNobodyKnowsIsReadItself) {
+TEST(MappedGrowth, TheChildOfAnUnknownProcessIsReadItself) {
     MappedGrowth growth;
     growth.apply(forked(kChild, 77));
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kChild));

@@ -39,7 +39,7 @@ class Naive {
   private:
     static RangeUse fresh(RangeKind kind, Access access, std::uint64_t stack) {
         const bool grows = access.writable && kind != RangeKind::file && kind != RangeKind::other;
-        return {kind, access, grows ? RangeOwner::stack : RangeOwner::nobody, grows ? stack : 0};
+        return {kind, access, grows ? RangeOwner::stack : RangeOwner::none, grows ? stack : 0};
     }
     std::vector<Unit> take(std::uint64_t from, std::uint64_t to) {
         std::vector<Unit> taken(units_.begin() + static_cast<long>(from), units_.begin() + static_cast<long>(to));
@@ -58,7 +58,7 @@ class Naive {
     }
     static void protect(Unit& unit, const RangeEvent& e) {
         if (!unit) return;
-        if (unit->owner == RangeOwner::nobody)
+        if (unit->owner == RangeOwner::none)
             unit = fresh(unit->kind, e.access, e.stack);
         else
             unit->access = e.access;

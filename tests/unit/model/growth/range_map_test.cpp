@@ -42,7 +42,7 @@ TEST(RangeMap, NeighboursOfTheSameStackAreOne) {
     EXPECT_EQ(units_at(map, kA), 1000U);
 }
 
-TEST(RangeMap, AReservationIsBookedWhereItBecomesWritableAndFilesNever) {
+TEST(RangeMap, AReservationCountsWhereItBecomesWritableAndFilesNever) {
     RangeMap map = after({mapped(units(0, 10), kA, kNoAccess), mapped(units(20, 30), kA, kReadable, RangeKind::file),
                           protect(units(0, 2), kWritable, kB), protect(units(20, 30), kWritable, kB)});
     EXPECT_EQ(units_at(map, kA), 0U);
@@ -55,7 +55,7 @@ TEST(RangeMap, AReservationIsBookedWhereItBecomesWritableAndFilesNever) {
     EXPECT_EQ(units_at(map, kB), 2U);
 }
 
-TEST(RangeMap, TellsWhatAStackMapsAndUnmapsAgainAndAgain) {
+TEST(RangeMap, MeasuresMemoryThatAStackMapsAndUnmapsAgainAndAgain) {
     RangeMap map;
     map.apply(mapped(units(0, 4), kB));
     for (std::uint64_t second = 1; second <= 8; ++second) {
@@ -82,7 +82,7 @@ TEST(RangeMap, KnowsStacksThatMapPiecesOfTheSizeOfAnArenaOnly) {
     EXPECT_FALSE(map.is_arena_sized(kA));
 }
 
-TEST(RangeMap, SharedMemoryIsGrowthAndToldApart) {
+TEST(RangeMap, SharedMemoryIsGrowthOfItsOwnKind) {
     const RangeMap map = after({mapped(units(0, 3), kA, kWritable, RangeKind::shared), mapped(units(3, 7), kA),
                                 mapped(units(8, 9), kA, kReadable, RangeKind::shared),
                                 mapped(units(10, 11), kA, kWritable, RangeKind::other)});
@@ -99,7 +99,7 @@ TEST(RangeMap, ACallThatFailedIsUndoneWhereNothingElseHasComeSince) {
     EXPECT_FALSE(map.apply(event(MS_RANGE_UNMAP_FAILED, units(2, 8)))) << "once is enough";
 }
 
-TEST(RangeMap, AFailureOfACallThatWasNotToldUndoesNothing) {
+TEST(RangeMap, AFailureOfACallWithoutItsEventUndoesNothing) {
     RangeMap map = after({mapped(units(0, 10), kA), event(MS_RANGE_UNMAP, units(2, 8))});
     EXPECT_FALSE(map.apply(event(MS_RANGE_UNMAP_FAILED, units(3, 8))));
     EXPECT_FALSE(map.apply(by_thread(event(MS_RANGE_UNMAP_FAILED, units(2, 8)), 11)));
@@ -134,7 +134,7 @@ TEST(RangeMap, AMoveThatFailsLeavesAllInPlace) {
     EXPECT_FALSE(untold.apply(remap(MS_RANGE_MOVED, units(0, 8), units(8, 16), kA)));
 }
 
-TEST(RangeMap, ASmallRangeNobodyHeardOfIsNewWhereItGrows) {
+TEST(RangeMap, ASmallRangeWithoutAnEventIsNewWhereItGrows) {
     const AddressRange small{0, kUnit / 2};
     const RangeMap map = after({remap(MS_RANGE_MOVE_BEGINS, small, {}), remap(MS_RANGE_MOVED, small, units(4, 8), kA)});
     EXPECT_EQ(units_at(map, kA), 4U);
@@ -217,7 +217,7 @@ TEST(RangeMap, WhatWasReadWhileACallWasUnderWayGivesWayToWhatTheCallSays) {
     EXPECT_EQ(moved.totals().unknown.n, 8 * kUnit) << "its stack is lost, but it still counts as growth";
 }
 
-TEST(RangeMap, ReadAnewKeepsWhoseEachRangeIs) {
+TEST(RangeMap, ReadingItAgainKeepsTheStackOfEachRange) {
     RangeMap map = after({mapped(units(0, 10), kA), mapped(units(20, 30), kB, kWritable, RangeKind::shared),
                           mapped(units(40, 44), kA, kNoAccess)});
     const FoundRange found[] = {

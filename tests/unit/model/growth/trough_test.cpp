@@ -10,7 +10,7 @@ TEST(Trough, IsNotThereWithoutAFree) {
     EXPECT_EQ(none.passing(Seconds{1000}, 500), 0);
 }
 
-TEST(Trough, OfAStepTellsThatWhatTheNextStepHasIsPassing) {
+TEST(Trough, OfAStepShowsThatMemoryOfTheNextStepIsTemporary) {
     Trough trough;
     for (int step = 0; step < 10; ++step) {
         trough.note(Seconds{100.0 + step}, 60, 100);  // in the middle of the backward pass

@@ -11,7 +11,7 @@ ScannedTask partial(ProcessId id, std::uint64_t time, Faults faults) {
     return scanned;
 }
 
-TEST(ProcessTable, BooksOnlyFaultsSinceWatchingBegan) {
+TEST(ProcessTable, CountsOnlyFaultsSinceWatchingBegan) {
     Watch w;
     w.table.reconcile(std::vector{sample(kTrainer, 2000, {1000, 10})}, 1990);
     w.tick();
@@ -35,7 +35,7 @@ TEST(ProcessTable, FaultCountersNeverGoDown) {
     EXPECT_EQ(w.counters().faults.minor, 510U);
 }
 
-TEST(ProcessTable, BooksNoFaultsOfAProcessThatWasThereBeforeUntilAllItsThreadsWereVisited) {
+TEST(ProcessTable, CountsNoFaultsOfAnOlderProcessUntilAllItsThreadsWereVisited) {
     Watch w;
     w.table.reconcile(std::vector{partial(kTrainer, 2000, {100, 1})}, 1990);
     w.tick();
@@ -56,7 +56,7 @@ TEST(ProcessTable, BooksNoFaultsOfAProcessThatWasThereBeforeUntilAllItsThreadsWe
     EXPECT_EQ(w.counters().faults, (Faults{150, 1}));
 }
 
-TEST(ProcessTable, AnExitBeforeAllThreadsWereVisitedBooksNoFaultsOfBefore) {
+TEST(ProcessTable, AnExitBeforeAllThreadsWereVisitedCountsNoEarlierFaults) {
     Watch w;
     w.table.reconcile(std::vector{partial(kTrainer, 2000, {100, 1})}, 1990);
     w.tick();
@@ -75,7 +75,7 @@ TEST(ProcessTable, AProcessThatMovesInBringsNoFaultsAlong) {
     EXPECT_EQ(w.counters().starts, 1U);
 }
 
-TEST(ProcessTable, BooksTheLeastOfAProcessThatWasBornHereAndAllOfItAtItsExit) {
+TEST(ProcessTable, CountsTheKnownFaultsOfANewProcessAndAllOfThemAtItsExit) {
     Watch w;
     const ProcessId child{101, 1500};
     w.table.apply(fork_of(child, 1500));

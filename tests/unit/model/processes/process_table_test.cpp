@@ -162,7 +162,7 @@ TEST(ProcessTable, AMoveThatIsOlderThanTheScanChangesNothing) {
     EXPECT_EQ(w.table.living().at(kTrainer.pid).task.target, kOther);
 }
 
-TEST(ProcessTable, AScanDoesNotBringBackWhoLeftAfterItWasMet) {
+TEST(ProcessTable, AScanDoesNotBringBackAProcessThatExitedAfterItsVisit) {
     Watch w;
     const ProcessId child{101, 1500};
     w.table.apply(fork_of(child, 1500));
@@ -208,7 +208,7 @@ TEST(ProcessTable, MeetsProcessesInAnyOrderOfTheirPids) {
     w.expect_balance();
 }
 
-TEST(ProcessTable, TellsWhenRolesMayHaveChanged) {
+TEST(ProcessTable, ReportsThatRolesMayHaveChanged) {
     Watch w;
     w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
     w.tick();
@@ -250,7 +250,7 @@ TEST(ProcessTable, AChildStartsWithItsParentsArguments) {
     EXPECT_FALSE(child.task.forked_without_exec);
 }
 
-TEST(ProcessTable, WhoWasSeenOnAGpuStaysKnownForItUntilExec) {
+TEST(ProcessTable, AProcessSeenOnAGpuKeepsThatMarkUntilExec) {
     Watch w;
     w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
     TrackedProcess& trainer = w.table.living().at(kTrainer.pid);

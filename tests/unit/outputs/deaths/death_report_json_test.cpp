@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/base64.h"
+#include "outputs/deaths/death_report_bounds.h"
 #include "outputs/deaths/report_store.h"
 #include "record/record.h"
 #include "support/dead_job.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/text.h"
-#include "outputs/deaths/death_report_json.h"
+#include "outputs/deaths/death_report_bounds.h"
 #include "outputs/text/text_layout.h"
 #include "support/dead_job.h"
 
@@ -29,7 +29,7 @@ TEST(DeathBlock, SaysWhatHappenedWhichRolesHeldMemoryAndWhatToDo) {
                     "  verdict    leaking; its own limit was expected in 12 s (10 s to 15 s)",
                     "  precursors near_limit for 45 s",
                     "  grew       History.append (history.py:41) keeps 400 MiB more than when",
-                    "             watching began.", "  to do      It was leaking: look at what is kept.",
+                    "             watching began.", "  to do      It was leaking: find the objects that the job keeps.",
                     "  details    memscope report /var/lib/memscope/death-1.json"));
 }
 
@@ -46,9 +46,9 @@ TEST(DeathBlock, WorkersHeldTheirOwnMemoryOnly) {
 
 TEST(DeathBlock, ShowsOnlyTheGpusOnWhichTheJobHeldMemory) {
     const auto lines = death_block(test::dead_job_on_gpus(), "");
+    EXPECT_THAT(lines, testing::Contains("  GPUs       GPU 0 (140 GiB): 60 GiB by this target (18 GiB cached or"));
     EXPECT_THAT(lines,
-                testing::Contains("  GPUs       GPU 0: 60 GiB here (18 GiB cached or fragmented), 10 GiB others, 97"));
-    EXPECT_THAT(lines, testing::Contains("             % busy, 2 Xid errors, of 140 GiB"));
+                testing::Contains("             fragmented), 10 GiB by other processes, 97 % busy, 2 Xid errors"));
     EXPECT_THAT(lines, Each(Not(HasSubstr("GPU 1"))));
 }
 
@@ -57,7 +57,7 @@ TEST(DeathBlock, ShowsTheAgeOfGpuFiguresBeforeAFailedCudaAllocation) {
     report.deaths.front().gpu = GpuShortage{.before_exit = Seconds{0.3}};
     report.deaths.front().time = report.then.time + 1.1;
     EXPECT_THAT(death_block(report, ""),
-                testing::Contains(HasSubstr("  GPUs       0.8 s before that call: GPU 0: 60 GiB")));
+                testing::Contains(HasSubstr("  GPUs       0.8 s before that call: GPU 0 (140 GiB): 60")));
 }
 
 // A report in which every text and list is as long as possible.
@@ -83,7 +83,7 @@ DeathReport crowded() {
 
 TEST(DeathBlock, IsShortAndNarrowForAnyReport) {
     const auto lines = death_block(crowded(), std::string(300, 'f'));
-    EXPECT_LE(lines.size(), 18);
+    EXPECT_LE(lines.size(), 20);
     EXPECT_THAT(lines.back(), testing::EndsWith(std::string(300, 'f')));  // a cut path cannot be used
     for (std::size_t i = 1; i + 1 < lines.size(); ++i) EXPECT_LE(display_width(lines[i]), 80) << lines[i];
 }
@@ -138,7 +138,7 @@ TEST(DeathStory, HasSentenceTimelineHoldersAndAdvice) {
           "held 440 MiB to 499 MiB in the last 59 s, 499 MiB at the end", "MEMORY OF THE JOB, 1 s BEFORE THE DEATH",
           "    101  └─ python3 -u train.py", "WHAT GREW\n  History.append (history.py:41) keeps 400 MiB",
           "mapped and not unmapped, since watching began", "400 MiB  trainer", "/job/history.py:41 History.append",
-          "WHAT TO DO\n- It was leaking: look at what is kept.\n- A higher limit"})
+          "WHAT TO DO\n- It was leaking: find the objects that the job keeps.\n- A higher limit"})
         EXPECT_THAT(story, HasSubstr(part));
     EXPECT_THAT(story, Not(HasSubstr("PROCESSES THAT DIED")));
 }

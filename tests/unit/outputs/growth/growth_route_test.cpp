@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 struct GrowthRoute : testing::Test {
-    Board board;
+    LatestSnapshot latest_snapshot;
     GrowthRequest asked{};
     RouteOptions options{.status = true, .growth = [this](const std::string& target, const GrowthRequest& request) {
                              asked = request;
@@ -20,10 +20,10 @@ struct GrowthRoute : testing::Test {
                          }};
 
     GrowthRoute() { publish(test::example()); }
-    void publish(Snapshot snapshot) { board.publish(std::make_shared<const Snapshot>(std::move(snapshot))); }
+    void publish(Snapshot snapshot) { latest_snapshot.publish(std::make_shared<const Snapshot>(std::move(snapshot))); }
     HttpResponse get(std::map<std::string, std::string> parameters) {
         const auto answer =
-            make_routes(board, options)({.path = "/api/v1/growth", .parameters = std::move(parameters)});
+            make_routes(latest_snapshot, options)({.path = "/api/v1/growth", .parameters = std::move(parameters)});
         return answer.later ? answer.later() : answer;
     }
 };

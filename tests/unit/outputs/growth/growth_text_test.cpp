@@ -178,7 +178,7 @@ TEST(GrowthText, FitsEveryWidthAndIsPrintable) {
         }
 }
 
-TEST(GrowthText, NothingGrewIsSaid) { EXPECT_THAT(text_of({}), HasSubstr("  nothing\n")); }
+TEST(GrowthText, ReportsThatNothingGrew) { EXPECT_THAT(text_of({}), HasSubstr("  nothing\n")); }
 
 TEST(GrowthText, TenThousandSitesAreBounded) {
     GrowthReport report = test::many_sites(10'000);

@@ -149,11 +149,11 @@ TEST(HeapRoute, SaysWhyThereIsNoAnswer) {
 }
 
 TEST(HeapRoute, IsServedOnlyWhereCensusesCanBeTakenAndLater) {
-    Board board;
-    board.publish(std::make_shared<const Snapshot>(with_heap()));
+    LatestSnapshot latest_snapshot;
+    latest_snapshot.publish(std::make_shared<const Snapshot>(with_heap()));
     Asked asked{.answer = {.processes = {with_heap().targets[0].heap[0]}}};
-    EXPECT_EQ(make_routes(board, {.status = true})(request({{"target", "train"}})).status, 404);
-    const auto routes = make_routes(board, {.status = true, .heap = asked.source()});
+    EXPECT_EQ(make_routes(latest_snapshot, {.status = true})(request({{"target", "train"}})).status, 404);
+    const auto routes = make_routes(latest_snapshot, {.status = true, .heap = asked.source()});
     const HttpResponse response = routes(request({{"target", "train"}}));
     ASSERT_TRUE(response.later) << "the thread that serves /metrics does not wait";
     EXPECT_TRUE(asked.pids.empty());

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "example.h"
 #include "outputs/deaths/action_facts.h"
+#include "outputs/deaths/death_report_bounds.h"
 #include "outputs/deaths/death_report_json.h"
 #include "outputs/deaths/death_text.h"
 #include "outputs/heap/heap_json.h"

@@ -30,13 +30,13 @@ const std::string kScrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 // No client times out during a test: each scrape must be answered while the other connections stay.
 struct HostileHttp : testing::Test {
-    Board board;
+    LatestSnapshot latest_snapshot;
     Result<HttpServer> server =
-        HttpServer::on_tcp(kAnyPort, make_routes(board, {}), {.request = std::chrono::hours(1)});
+        HttpServer::on_tcp(kAnyPort, make_routes(latest_snapshot, {}), {.request = std::chrono::hours(1)});
     std::string page = render_prometheus(test::example());
 
     void SetUp() override {
-        board.publish(std::make_shared<const Snapshot>(test::example()));
+        latest_snapshot.publish(std::make_shared<const Snapshot>(test::example()));
         rlimit files{};
         ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
         files.rlim_cur = files.rlim_max;

@@ -31,9 +31,9 @@ using testing::Not;
 const ListenAddress kAnyPort{"127.0.0.1", 0};
 
 struct Http : testing::Test {
-    Board board;
-    Result<HttpServer> server = HttpServer::on_tcp(kAnyPort, make_routes(board, {.status = true}));
-    void publish(Snapshot snapshot) { board.publish(std::make_shared<const Snapshot>(std::move(snapshot))); }
+    LatestSnapshot latest_snapshot;
+    Result<HttpServer> server = HttpServer::on_tcp(kAnyPort, make_routes(latest_snapshot, {.status = true}));
+    void publish(Snapshot snapshot) { latest_snapshot.publish(std::make_shared<const Snapshot>(std::move(snapshot))); }
     std::uint16_t port() { return server->port(); }
 };
 
@@ -145,7 +145,7 @@ TEST_F(Http, OneTargetIsATickSeveralAreAList) {
 
 TEST_F(Http, ProcessesAreServedOnlyWithTheStatus) {
     publish(test::example());
-    auto closed = HttpServer::on_tcp(kAnyPort, make_routes(board, {}));
+    auto closed = HttpServer::on_tcp(kAnyPort, make_routes(latest_snapshot, {}));
     ASSERT_TRUE(closed);
     for (const auto* path : {"/api/v1/status", "/api/v1/targets", "/api/v1/text"})
         EXPECT_EQ(status_of(get(closed->port(), path)), 404) << path;
@@ -157,7 +157,7 @@ TEST_F(Http, RecordsAreServedOnlyWhereThatWasAskedFor) {
     two.targets.push_back(test::training("other"));
     publish(two);
     EXPECT_EQ(status_of(get(port(), "/api/v1/record?target=train")), 404) << "with the status, as on a TCP port";
-    auto open = HttpServer::on_tcp(kAnyPort, make_routes(board, {.status = true, .record = true}));
+    auto open = HttpServer::on_tcp(kAnyPort, make_routes(latest_snapshot, {.status = true, .record = true}));
     ASSERT_TRUE(open);
     const auto answer = parse_http_response(get(open->port(), "/api/v1/record?target=other"));
     ASSERT_TRUE(answer);
@@ -181,7 +181,7 @@ TEST_F(Http, AHundredAtOnceAreAllAnswered) {
 }
 
 TEST_F(Http, APortInUseIsAnErrorWithAdvice) {
-    const auto second = HttpServer::on_tcp({"127.0.0.1", port()}, make_routes(board, {}));
+    const auto second = HttpServer::on_tcp({"127.0.0.1", port()}, make_routes(latest_snapshot, {}));
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().message(),
               "listen 127.0.0.1:" + std::to_string(port()) +

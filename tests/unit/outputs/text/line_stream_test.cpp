@@ -12,7 +12,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "outputs/http/board.h"
+#include "outputs/http/latest_snapshot.h"
 
 namespace memscope {
 namespace line_stream_test {
@@ -113,6 +113,33 @@ TEST_F(Stream, AReaderThatKeepsUpGetsTicksLargerThanThePipe) {
     EXPECT_EQ(stream->skipped(), 0U);
 }
 
+// Several messages can be written one after another before the reader has read anything.
+TEST_F(Stream, LinesThatAreNoTickWaitForRoom) {
+    const Ends ends = make_pipe();
+    auto stream = LineStream::open(ends.write.get());
+    ASSERT_TRUE(stream);
+    const int room = ::fcntl(ends.write.get(), F_GETPIPE_SZ);
+    const auto length = static_cast<std::size_t>(room) / 4;
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(stream->write_lines({line_of(i, length)}), Outcome::written);
+    EXPECT_TRUE(stream->has_rest());
+    EXPECT_EQ(stream->skipped(), 0U);
+    std::string text = read_now(ends.read);
+    EXPECT_EQ(stream->write_rest(), Outcome::written);
+    text += read_now(ends.read);
+    expect_whole_lines(text, length);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
+}
+
+TEST_F(Stream, LinesAreSkippedIfTooManyWait) {
+    const Ends ends = make_pipe();
+    auto stream = LineStream::open(ends.write.get());
+    ASSERT_TRUE(stream);
+    const std::string line(std::size_t{1} << 21, 'x');  // larger than the pipe and than what may wait
+    EXPECT_EQ(stream->write_lines({line}), Outcome::written);
+    EXPECT_EQ(stream->write_lines({"lost"}), Outcome::skipped);
+    EXPECT_EQ(stream->skipped(), 1U);
+}
+
 TEST_F(Stream, FinishGivesUpInTime) {
     const Ends ends = make_pipe();
     auto stream = LineStream::open(ends.write.get());
@@ -191,14 +218,14 @@ TEST_F(Stream, ADescriptorThatIsClosedOrReadOnlyIsRefused) {
     EXPECT_FALSE(LineStream::open(readable.get()));
 }
 
-TEST(Board, ShowsTheLatestAndKeepsAliveWhatAReaderHolds) {
-    Board board;
-    EXPECT_EQ(board.latest(), nullptr);
-    board.publish(std::make_shared<const Snapshot>(Snapshot{.time = 1}));
-    const SnapshotPtr held = board.latest();
-    board.publish(std::make_shared<const Snapshot>(Snapshot{.time = 2}));
+TEST(LatestSnapshot, ASlowReaderKeepsTheSnapshotThatItHas) {
+    LatestSnapshot latest_snapshot;
+    EXPECT_EQ(latest_snapshot.get(), nullptr);
+    latest_snapshot.publish(std::make_shared<const Snapshot>(Snapshot{.time = 1}));
+    const SnapshotPtr held = latest_snapshot.get();
+    latest_snapshot.publish(std::make_shared<const Snapshot>(Snapshot{.time = 2}));
     EXPECT_EQ(held->time, 1);
-    EXPECT_EQ(board.latest()->time, 2);
+    EXPECT_EQ(latest_snapshot.get()->time, 2);
 }
 
 }  // namespace line_stream_test

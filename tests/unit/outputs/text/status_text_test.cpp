@@ -284,5 +284,12 @@ TEST(StatusText, UnSharingIsNotShownTwice) {
     EXPECT_THAT(text_of(snapshot), Not(HasSubstr("3 workers have copied"))) << "the verdict has said so";
 }
 
+TEST(TargetKind, AProcessHasItsPidBesideItsName) {
+    EXPECT_EQ(target_kind_text({.name = "train", .cgroup_version = 1}), "cgroup v1");
+    EXPECT_EQ(target_kind_text({.name = "pid:train.py", .kind = "pid", .pid = 4711}), "pid 4711, cgroup v2");
+    EXPECT_EQ(target_kind_text({.name = "cmd:train.py", .kind = "command", .pid = 12}), "pid 12, cgroup v2");
+    EXPECT_EQ(target_kind_text({.name = "x", .kind = "p\x1b[31m"}).find('\x1b'), std::string::npos);
+}
+
 }  // namespace status_text_test
 }  // namespace memscope

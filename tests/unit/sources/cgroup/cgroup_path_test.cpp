@@ -71,6 +71,22 @@ TEST(CgroupName, IsAGlobWithWildcards) {
     for (const char* plain : {"a", "a]", "a\\x2db.slice"}) EXPECT_FALSE(parse_cgroup_name(plain, kV2)->glob) << plain;
 }
 
+TEST(CgroupPath, IsThatOfTheMemoryController) {
+    const char v1[] = "8:pids:/a\n4:cpu,memory:/job/x\n0::/elsewhere\n";
+    EXPECT_EQ(parse_cgroup_path(v1, 1), "job/x");
+    EXPECT_EQ(parse_cgroup_path(v1, 2), "elsewhere");
+    EXPECT_EQ(parse_cgroup_path("0::/\n", 2), "");
+    EXPECT_EQ(parse_cgroup_path("0::/a:b (deleted)\n", 2), "a:b");
+    EXPECT_EQ(parse_cgroup_path("garbage\n::\n", 1), std::nullopt);
+}
+
+TEST(CommonCgroup, IsTheInnermostAroundAll) {
+    EXPECT_EQ(common_cgroup({"a/b/c", "a/b/d", "a/b"}), "a/b");
+    EXPECT_EQ(common_cgroup({"ab", "a"}), "");
+    EXPECT_EQ(common_cgroup({"a/b"}), "a/b");
+    EXPECT_EQ(common_cgroup({}), "");
+}
+
 TEST(NearNames, FindTyposAndParts) {
     const std::vector<std::string> existing{"train",      "system.slice", "system.slice/nginx.service",
                                             "user.slice", "rain/x",       "zzz"};

@@ -170,16 +170,54 @@ TEST(NativeSymbols, AFileThatCouldNotBeReadIsReadLater) {
         const auto reads = std::make_shared<FailingReads>();
         NativeSymbols symbols{reads};
         const std::uint64_t addresses[] = {program.landmark};
-        reads->find_error = error;
+        reads->find_error = reads->load_error = error;
         EXPECT_EQ(frames(symbols, program.pid(), {program.landmark})[0].symbol, "");
         reads->find_error = 0;
         const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
-        reads->load_error = error;
         EXPECT_EQ(symbols.name(located[0]).symbol, "");
         reads->load_error = 0;
         EXPECT_EQ(symbols.name(located[0]).symbol, "landmark") << error;
         EXPECT_EQ(symbols.counts().failed, 0U);
     }
+}
+
+// A helper has read the mappings, but not found the file of the code, when the process ends.
+TEST(NativeSymbols, AFileThatIsNotFoundBeforeTheProcessEndsIsFoundByItsPath) {
+    class SlowReads : public DirectReads {
+      public:
+        SlowReads() : DirectReads(SysRoot{}) {}
+        std::optional<Result<ModulePlace>> find(pid_t, const MappedRange&, std::uint64_t) override { return {}; }
+    };
+    Landmarks program(kAny);
+    NativeSymbols symbols{std::make_shared<SlowReads>()};
+    const std::uint64_t addresses[] = {program.landmark, program.inside_lighthouse};
+    EXPECT_FALSE(symbols.locate_when_read(program.pid(), addresses, Seconds(1), Seconds(1)));
+    const pid_t pid = program.pid();
+    program.finish();
+    const auto located = symbols.locate_as_known(pid, addresses);
+    EXPECT_EQ(symbols.name(located[0]).symbol, "landmark");
+    EXPECT_EQ(located[0].module, located[1].module) << "the symbols are loaded once";
+}
+
+TEST(NativeSymbols, MappingsThatCouldNotBeReadAreReadAtTheNextCall) {
+    class FailingMaps : public DirectReads {
+      public:
+        FailingMaps() : DirectReads(SysRoot{}) {}
+        std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) override {
+            if (fails) return system_error(ETIMEDOUT, "read the maps");
+            return DirectReads::maps(pid, number);
+        }
+        bool fails = true;
+    };
+    const Landmarks program(kAny);
+    const auto reads = std::make_shared<FailingMaps>();
+    NativeSymbols symbols{reads};
+    const std::uint64_t addresses[] = {program.landmark};
+    EXPECT_FALSE(symbols.locate_when_read(program.pid(), addresses, Seconds(1), Seconds(1)));
+    reads->fails = false;
+    const auto located = symbols.locate_when_read(program.pid(), addresses, Seconds(1), Seconds(1));
+    ASSERT_TRUE(located);
+    EXPECT_EQ(symbols.name((*located)[0]).symbol, "landmark");
 }
 
 TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {

@@ -54,7 +54,7 @@ std::vector<GpuDevice> read(const std::string& build = "full") {
     return nvml ? nvml->read() : std::vector<GpuDevice>{};
 }
 
-TEST(Nvml, ADeviceTellsWhatItIsAndWhatItHolds) {
+TEST(Nvml, ADeviceHasItsIdentityAndItsMemory) {
     FakeNvml& fake = machine();
     hold(fake.devices[0], 101, 30 * kGiB);
     const auto devices = read();
@@ -223,7 +223,7 @@ TEST(Nvml, AGpuThatIsCutIntoPartsKeepsItsSumsAndItsPartsHaveTheProcesses) {
     EXPECT_EQ(devices[2].id, "GPU-11");
 }
 
-TEST(Nvml, AnOldLibraryTellsLessAndItsGapsAreKnown) {
+TEST(Nvml, AnOldLibraryHasFewerFiguresAndItsGapsAreKnown) {
     FakeNvml& fake = machine("old");
     hold(fake.devices[0], 7, kGiB);
     const auto devices = read("old");

@@ -33,7 +33,7 @@ struct Noted {
 const UsdtNote kMalloc{.place = 0x1010, .semaphore = 0x3004, .arguments = "-8@24(%rsp) -1@15(%rsp) -8@%rbx -8@%rax"};
 const UsdtNote kFree{.place = 0x1020, .semaphore = 0x3006, .name = "free", .arguments = "-8@%rbx"};
 
-TEST(UsdtNotes, TellOfPlacesAndSemaphoresInTheFile) {
+TEST(UsdtNotes, HavePlacesAndSemaphoresInTheFile) {
     const Noted file{.notes = kMalloc.bytes() + kFree.bytes()};
     const auto probes = file.probes();
     ASSERT_TRUE(probes) << probes.error().message();

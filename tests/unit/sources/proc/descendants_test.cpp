@@ -8,10 +8,9 @@
 namespace memscope {
 namespace descendants_test {
 
-using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-TEST(Descendants, AreFoundWhateverTheOrder) {
+TEST(Descendants, AreFoundInAnyOrder) {
     EXPECT_THAT(
         descendants_of(10, {{{13, 9}, 12}, {{11, 8}, 10}, {{12, 9}, 11}, {{20, 1}, 1}, {{10, 7}, 1}}),
         UnorderedElementsAre(FoundProcess{10, 7}, FoundProcess{11, 8}, FoundProcess{12, 9}, FoundProcess{13, 9}));
@@ -32,22 +31,6 @@ TEST(Descendants, AreReadFromProcWithAnyName) {
                         {"proc/12/stat", "12 (x"},
                         {"proc/self/stat", "99 (me) S 10 1 1 0\n"}};
     EXPECT_THAT(read_descendants(tree.root(), 10), UnorderedElementsAre(FoundProcess{10, 70}, FoundProcess{11, 80}));
-}
-
-TEST(CgroupPath, IsThatOfTheMemoryController) {
-    const char v1[] = "8:pids:/a\n4:cpu,memory:/job/x\n0::/elsewhere\n";
-    EXPECT_EQ(parse_cgroup_path(v1, 1), "job/x");
-    EXPECT_EQ(parse_cgroup_path(v1, 2), "elsewhere");
-    EXPECT_EQ(parse_cgroup_path("0::/\n", 2), "");
-    EXPECT_EQ(parse_cgroup_path("0::/a:b (deleted)\n", 2), "a:b");
-    EXPECT_EQ(parse_cgroup_path("garbage\n::\n", 1), std::nullopt);
-}
-
-TEST(CommonCgroup, IsTheInnermostAroundAll) {
-    EXPECT_EQ(common_cgroup({"a/b/c", "a/b/d", "a/b"}), "a/b");
-    EXPECT_EQ(common_cgroup({"ab", "a"}), "");
-    EXPECT_EQ(common_cgroup({"a/b"}), "a/b");
-    EXPECT_EQ(common_cgroup({}), "");
 }
 
 }  // namespace descendants_test

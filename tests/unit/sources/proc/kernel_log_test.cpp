@@ -5,7 +5,7 @@
 namespace memscope {
 namespace kernel_log_test {
 
-TEST(KernelLog, TellsConstraintLimitOwnerAndVictimsCgroup) {
+TEST(KernelLog, HasConstraintLimitOwnerAndVictimsCgroup) {
     const auto kill = parse_oom_line(
         "6,1045,98765,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,"
         "task_memcg=/a/b,task=python3,pid=4711,uid=1000\n SUBSYSTEM=none\n");

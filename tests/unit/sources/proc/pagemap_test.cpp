@@ -76,7 +76,7 @@ double part(std::uint64_t some, std::uint64_t rest) {
     return static_cast<double>(some) / static_cast<double>(std::max<std::uint64_t>(some + rest, 1));
 }
 
-TEST(PageSample, TellsWhatAForkedProcessHasCopied) {
+TEST(PageSample, MeasuresThePagesThatAForkedProcessHasCopied) {
     const Memory memory(64 * kMiB);
     const Fork worker([&] { memory.write(0, 16 * kMiB); });
     const auto sample = sample_pages(worker.directory(), only(memory), kPage, Seconds{10});
@@ -138,7 +138,7 @@ TEST(PageSample, OfAllThatIsMappedIsScaledToTheProcess) {
 }
 #endif
 
-TEST(SamplePlan, LooksAtTheSamePlacesWhileAProcessGrowsALittle) {
+TEST(SamplePlan, ReadsTheSamePlacesWhileAProcessGrowsALittle) {
     const auto plan_for = [](std::uint64_t size) {
         return SamplePlan::of({.ranges = {{.start = 0, .end = size, .readable = true}}}, {4096});
     };

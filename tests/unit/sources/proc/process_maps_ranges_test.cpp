@@ -11,7 +11,7 @@ RangeKind kind_of(const std::string& access, const std::string& path) {
     return found.size() == 1 ? found.front().kind : RangeKind::other;
 }
 
-TEST(FoundRanges, AreToldApartByWhatTheKernelCallsThem) {
+TEST(FoundRanges, HaveTheKindThatFollowsFromTheKernelsName) {
     EXPECT_EQ(kind_of("rw-p", ""), RangeKind::anonymous);
     EXPECT_EQ(kind_of("rw-p", "[heap]"), RangeKind::anonymous);
     EXPECT_EQ(kind_of("rw-p", "[anon:libc_malloc]"), RangeKind::anonymous);

@@ -133,45 +133,11 @@ TEST(Rank, IsNothingWithoutANumber) {
         EXPECT_FALSE(parse_rank(nul(text))) << text;
 }
 
-TEST(Self, IsReadFromProc) {
-    FakeTree tree{{"proc/self/stat", stat_line("memscope", 500)},
-                  {"proc/self/statm", "2000 300 100 1 0 50 0\n"},
-                  {"proc/self/limits",
-                   "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024       524288     files\n"},
-                  {"proc/self/fd/0", ""},
-                  {"proc/self/fd/1", ""},
-                  {"proc/self/fd/2", ""},
-                  {"proc/self/fd/3", ""},
-                  {"proc/self/fd/4", ""},
-                  {"proc/stat", "cpu 1 2\nintr 5 5\nbtime 1700000000\n"}};
-    const auto self = read_self(tree.root());
-    ASSERT_TRUE(self) << self.error().message();
+TEST(CpuTime, IsThatOfTheProcessesAndOfTheirEndedChildren) {
+    const FakeTree tree{{"proc/42/stat", stat_line("a", 777)},
+                        {"proc/43/stat", "43 (b) S 1 43 43 0 -1 4194560 0 0 0 0 20 10 4 1 20 0 1 0 778 4096\n"}};
     const double ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
-    EXPECT_DOUBLE_EQ(self->cpu.count(), 200 / ticks);
-    EXPECT_EQ(self->resident, Bytes{300 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))});
-    EXPECT_EQ(self->virtual_size, Bytes{8192000});
-    EXPECT_EQ(self->threads, 7U);
-    EXPECT_EQ(self->max_open_files, 1024U);
-    EXPECT_EQ(self->open_files, 3U) << "without the two descriptors that the count itself opens";
-    EXPECT_DOUBLE_EQ(self->start_time, 1700000000 + 500 / ticks);
-    tree.remove("proc/stat");
-    EXPECT_FALSE(read_self(tree.root()));
-    const auto later = read_self(tree.root(), *self);
-    ASSERT_TRUE(later) << "the slow parts are known";
-    EXPECT_DOUBLE_EQ(later->start_time, self->start_time);
-    EXPECT_EQ(later->open_files, 3U);
-    EXPECT_EQ(later->max_open_files, 1024U);
-}
-
-TEST(Self, OfThisProcessIsPlausible) {
-    const auto before = read_self({});
-    ASSERT_TRUE(before) << before.error().message();
-    const int extra = ::dup(0);
-    EXPECT_EQ(read_self({})->open_files, before->open_files + (extra >= 0 ? 1 : 0));
-    if (extra >= 0) ::close(extra);
-    EXPECT_GT(before->resident, Bytes{1 << 20});
-    EXPECT_GE(before->virtual_size, before->resident);
-    EXPECT_GT(before->start_time, 1.6e9);
+    EXPECT_DOUBLE_EQ(cpu_time_of(tree.root(), {42, 43, 44}).count(), 235 / ticks) << "44 has ended";
 }
 
 }  // namespace procfs_test

@@ -47,7 +47,7 @@ TEST(SmapsRollup, NonsenseIsNoNumber) {
         EXPECT_FALSE(parse_smaps_rollup(with_pss(value))) << value;
 }
 
-TEST(SmapsRollup, OnlyTheBeginningOfALongTextIsLookedAt) {
+TEST(SmapsRollup, OnlyTheBeginningOfALongTextIsParsed) {
     const std::string late = without(kText, "Pss") + std::string(10'000, 'x') + "\nPss: 1 kB\n";
     EXPECT_FALSE(parse_smaps_rollup(late));
 }

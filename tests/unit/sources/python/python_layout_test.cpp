@@ -52,7 +52,7 @@ TEST(PythonVersion, IsOfTheHexNumber) {
     EXPECT_EQ(python_version_text(314), "3.14");
 }
 
-TEST(PythonLayout, IsKnownForTheVersionsThatDoNotTell) {
+TEST(PythonLayout, IsBuiltInForVersionsWithoutDebugOffsets) {
     for (const int version : {310, 311, 312}) {
         const auto layout = python_layout(version);
         ASSERT_TRUE(layout);
@@ -136,7 +136,7 @@ TEST(PythonLayout, IsRefusedWhereAnOffsetIsImpossible) {
     }
 }
 
-TEST(PythonLayout, IsSafeForTheKernelWhateverIsTaken) {
+TEST(PythonLayout, IsSafeForTheKernelWithAnyValues) {
     for (std::uint64_t previous = 0; previous < 128; ++previous)
         for (std::uint64_t owner = 0; owner < 128; ++owner) {
             auto words = offsets_314();

@@ -162,7 +162,7 @@ TEST_F(Acting, NothingOfAHostileNameIsEverExecuted) {
     EXPECT_FALSE(fs::exists(out("x")));
 }
 
-TEST_F(Acting, AFailureIsCountedEachTimeAndSaidOnce) {
+TEST_F(Acting, AFailureIsCountedEachTimeAndPrintedOnce) {
     options.on_death = {"sh", "-c", "exit 3"};
     begin();
     dies(3);
@@ -171,11 +171,11 @@ TEST_F(Acting, AFailureIsCountedEachTimeAndSaidOnce) {
     EXPECT_THAT(actions->take_troubles(), ElementsAre("--on-death: ended with status 3"));
 }
 
-TEST_F(Acting, AProgramThatDoesNotExistIsSaidOnceAtTheStart) {
+TEST_F(Acting, AMissingProgramIsPrintedOnceAtTheStart) {
     options.on_death = {"/no/such/program"};
     begin();
     EXPECT_THAT(actions->take_troubles(),
-                ElementsAre("--on-death: there is no program /no/such/program; watching goes on"));
+                ElementsAre("--on-death: program /no/such/program was not found; memscope continues to watch"));
     dies(2);
     await();
     EXPECT_EQ(count(ActionEvent::death, ActionOutcome::failed), 2);
@@ -264,7 +264,7 @@ TEST_F(Acting, ItsEndTakesTheHelperAndWhatItRunsAlong) {
     EXPECT_TRUE(is_gone(command));
 }
 
-TEST_F(Acting, AHelperThatIsGoneIsSaidAndWhatItShouldHaveRunCounted) {
+TEST_F(Acting, TheEndOfTheHelperIsPrintedAndItsCommandsAreCounted) {
     options.on_death = shell("echo $PPID > helper; exec sleep 1000");
     begin();
     dies(6);

@@ -23,10 +23,10 @@ class Recorded : public testing::Test {
     }
 
     static DeathEvidence killed(ProcessId id, std::uint64_t at_ns, NamedProcess by, CgroupId its_target = kNoCgroup) {
-        DeathEvidence words{.time_ns = at_ns, .id = id, .target = kInner, .comm = "python", .exit_code = SIGKILL};
-        words.kill =
+        DeathEvidence evidence{.time_ns = at_ns, .id = id, .target = kInner, .comm = "python", .exit_code = SIGKILL};
+        evidence.kill =
             SentSignal{.time_ns = at_ns, .number = SIGKILL, .sender = std::move(by), .sender_target = its_target};
-        return words;
+        return evidence;
     }
     void exit(ProcessId id, std::uint64_t at_ns) {
         const Exited event{.time_ns = at_ns, .id = id, .target = kInner, .comm = "python"};
@@ -84,7 +84,7 @@ TEST_F(Recorded, ASenderMayBelongToTheOuterTargetAlone) {
     EXPECT_EQ(name_of(settled(kOuter).deaths.at(0).sender), "tree");
 }
 
-TEST_F(Recorded, WhoIsKilledAfterItsRootBeganToEndIsTornDown) {
+TEST_F(Recorded, AKillAfterTheRootBeganToEndIsTeardown) {
     exit(kRoot, 498 * kSecond);
     recorder_.take(killed(kWorker, 499 * kSecond, {1, "systemd"}));
     const TargetSnapshot target = settled(kInner);
@@ -92,7 +92,7 @@ TEST_F(Recorded, WhoIsKilledAfterItsRootBeganToEndIsTornDown) {
     EXPECT_FALSE(target.last_death) << "no news";
 }
 
-TEST_F(Recorded, WhoIsKilledTogetherWithItsRootIsTornDownTheRootIsNews) {
+TEST_F(Recorded, AKillTogetherWithTheRootIsTeardownExceptForTheRoot) {
     recorder_.take(killed(kRoot, 499 * kSecond, {1, "systemd"}));
     recorder_.take(killed(kWorker, 499 * kSecond + 1, {1, "systemd"}));
     const TargetSnapshot target = settled(kInner);
@@ -101,7 +101,7 @@ TEST_F(Recorded, WhoIsKilledTogetherWithItsRootIsTornDownTheRootIsNews) {
     EXPECT_EQ(target.last_death->id, kRoot);
 }
 
-TEST_F(Recorded, WhoOutlivesItsRootByLongIsATreeOfItsOwn) {
+TEST_F(Recorded, AProcessThatOutlivesItsRootByLongIsATreeOfItsOwn) {
     exit(kRoot, 100 * kSecond);
     recorder_.sweep(processes_);
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
@@ -143,7 +143,7 @@ TEST(EndedTargets, AreShownOnceWithTheirDeathsAndLingerWithoutThem) {
     EXPECT_TRUE(third.targets.empty());
 }
 
-TEST(EndedTargets, MakeRoomForOneThatIsBackAndForgetThoseNobodyDiedIn) {
+TEST(EndedTargets, MakeRoomForOneThatIsBackAndForgetThoseWithoutDeaths) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot last{.info = {.name = "job"}};
     ended.end({}, last, {});
@@ -160,7 +160,7 @@ TEST(EndedTargets, MakeRoomForOneThatIsBackAndForgetThoseNobodyDiedIn) {
 }
 
 // A death is reported when it happens, and often the cgroup is removed after that.
-TEST(EndedTargets, LingerAlsoWhereTheDeathWasToldBefore) {
+TEST(EndedTargets, LingerAfterADeathThatWasReportedBefore) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot last{.info = {.name = "job"}};
     last.death_tally.add({.cause = DeathCause::oom_kill, .oom = OomKill{.constraint = OomConstraint::cgroup}});
@@ -204,11 +204,11 @@ TEST_F(Recorded, AFailedCudaAllocationIsExplainedByWhatTheDriverSaidThen) {
         gpu.holders = {{11, Bytes{139 * kGiB}}};
         return NvmlPoller::Sample{.devices = {gpu}, .began_ns = said_ns, .taken_ns = said_ns};
     };
-    DeathEvidence words{
+    DeathEvidence evidence{
         .time_ns = 499 * kSecond, .id = kWorker, .target = kInner, .comm = "python", .exit_code = 1 << 8};
-    words.gpu_failure =
+    evidence.gpu_failure =
         GpuFailure{.time_ns = 498 * kSecond, .size = Bytes{2 * kGiB}, .device = uuid, .reserved = Bytes{8 * kGiB}};
-    recorder_.take(words);
+    recorder_.take(evidence);
     const Death then = settled(kInner).deaths.at(0);
     ASSERT_TRUE(then.gpu);
     EXPECT_EQ(then.gpu->free, Bytes{3 << 20}) << "what the driver keeps for itself is not free";
@@ -217,8 +217,8 @@ TEST_F(Recorded, AFailedCudaAllocationIsExplainedByWhatTheDriverSaidThen) {
     EXPECT_NE(then.explanation.find("3.0 MiB was free of 140 GiB, it had reserved 8.0 GiB itself"), std::string::npos)
         << then.explanation;
     said_ns = 497 * kSecond + kSecond / 2;
-    words.id = {12, 7};
-    recorder_.take(words);
+    evidence.id = {12, 7};
+    recorder_.take(evidence);
     const Death before = settled(kInner).deaths.at(0);
     EXPECT_NE(before.explanation.find("3.0 MiB was free of 140 GiB 0.5 s before that call"), std::string::npos)
         << before.explanation;

@@ -83,7 +83,7 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
                               asked.push_back(target.run);
                               return then(test::leaked_growth());
                           }};
-    const auto tell = [&](TargetSnapshot target) {
+    const auto report = [&](TargetSnapshot target) {
         Snapshot snapshot;
         snapshot.time = time++;
         snapshot.targets = {std::move(target)};
@@ -93,14 +93,14 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
     };
     TargetSnapshot first = test::nearly_full();
     first.run = RunId{1};
-    tell(first);
+    report(first);
     Death worker = test::oom_kill_of_trainer();
     worker.run = RunId{1};  // it is from the previous run
     Death trainer = test::oom_kill_of_trainer();
     trainer.run = RunId{2};
     TargetSnapshot last = empty_with({worker, trainer});
     last.run = RunId{3};  // has begun already
-    tell(last);
+    report(last);
     EXPECT_THAT(asked, ElementsAre(RunId{2}));
 }
 
@@ -156,7 +156,7 @@ struct WithoutSymbols : AReporter {
     }
 };
 
-TEST_F(WithoutSymbols, TellsADeathWhenTheyAreLoaded) {
+TEST_F(WithoutSymbols, ADeathIsPrintedWhenTheyAreLoaded) {
     die({test::oom_kill_of_trainer()}, 100);
     EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
     EXPECT_TRUE(reporter.awaits_symbols());
@@ -174,7 +174,7 @@ TEST_F(WithoutSymbols, TellsADeathWhenTheyAreLoaded) {
     EXPECT_THAT(reporter.finish_reports(Seconds(100.2)), IsEmpty());
 }
 
-TEST_F(WithoutSymbols, TellsADeathAfterASecondOrAtTheEnd) {
+TEST_F(WithoutSymbols, ADeathIsPrintedAfterASecondOrAtTheEnd) {
     die({test::oom_kill_of_trainer()}, 100);
     EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
     EXPECT_THAT(reporter.finish_reports(Seconds(100.9)), IsEmpty());
@@ -252,15 +252,15 @@ TEST_F(AReporter, ACrashLoopIsBoundedAndSaysWhatItLeftOut) {
     }
     const auto reports = written();
     EXPECT_THAT(reports, SizeIs(testing::AllOf(testing::Ge(6), testing::Le(12))));  // 33 minutes: 5, then one in 5 min
-    std::size_t told = 0;
-    for (const json& report : reports) told += report["deaths"].size();
-    EXPECT_EQ(reporter.unreported() + told, 1000);
+    std::size_t reported = 0;
+    for (const json& report : reports) reported += report["deaths"].size();
+    EXPECT_EQ(reporter.unreported() + reported, 1000);
     EXPECT_EQ(reporter.failed(), 0);
     EXPECT_GT(reports.back()["unreported"], 100);
     EXPECT_LE(reports.back()["events"].size(), 64);
 }
 
-TEST_F(AReporter, DeathsThatABlockTellsOfAreNotSaidTwice) {
+TEST_F(AReporter, ADeathInABlockIsNotPrintedAgain) {
     tick(test::nearly_full());
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->targets = {empty_with({test::oom_kill_of_trainer()})};
@@ -271,7 +271,7 @@ TEST_F(AReporter, DeathsThatABlockTellsOfAreNotSaidTwice) {
     EXPECT_EQ(reporter.others(snapshot), snapshot);
 }
 
-TEST_F(AReporter, WhoeverFollowsWithinAMomentIsAddedToTheReport) {
+TEST_F(AReporter, ADeathWithinTwoSecondsIsAddedToTheReport) {
     tick(test::nearly_full());
     EXPECT_THAT(tick(empty_with({test::oom_kill_of_trainer()})), SizeIs(1));
     Death worker = test::oom_kill_of_trainer();
@@ -323,7 +323,7 @@ TEST_F(AReporter, SomethingWorseIsAReportOfItsOwn) {
     EXPECT_THAT(written(), SizeIs(2));
 }
 
-TEST_F(AReporter, AFailureIsCountedAndSaidOnce) {
+TEST_F(AReporter, AFailureIsCountedAndPrintedOnce) {
     fs::remove_all(directory);  // it is open, and nothing can be written there any more
     tick(test::nearly_full());
     const auto first = tick(empty_with({test::oom_kill_of_trainer()}));
@@ -337,7 +337,7 @@ TEST_F(AReporter, AFailureIsCountedAndSaidOnce) {
     EXPECT_EQ(reporter.failed(), 2);
 }
 
-TEST(DeathReporter, WithoutADirectoryDeathsAreToldAllTheSame) {
+TEST(DeathReporter, WithoutADirectoryDeathsAreStillPrinted) {
     DeathReporter reporter(std::nullopt, {});
     reporter.take(Snapshot{.time = 1, .targets = {AReporter::empty_with({test::oom_kill_of_trainer()})}}, Seconds(1));
     EXPECT_THAT(reporter.finish_reports(Seconds(2)), SizeIs(1));

@@ -70,7 +70,7 @@ double seconds_of(const std::function<void()>& work) {
     return static_cast<double>(read_clock().boot_ns - before) * 1e-9;
 }
 
-TEST(NvmlPoller, TellsTheLatestSampleAndItsAge) {
+TEST(NvmlPoller, ReturnsTheLatestSampleAndItsAge) {
     const auto driver = std::make_shared<Driver>();
     const NvmlPoller poller(open_driver(driver), kInterval);
     ASSERT_TRUE(poller.wait_for_first(kEnough));
@@ -117,7 +117,7 @@ TEST(NvmlPoller, ADriverThatHangsHoldsUpNeitherATickNorTheEnd) {
     EXPECT_EQ(driver->sessions, 0);
 }
 
-TEST(NvmlPoller, ASessionThatHangsAtItsBeginHoldsUpNobodyEither) {
+TEST(NvmlPoller, ASessionThatHangsAtItsBeginDelaysNothingEither) {
     const auto hangs = std::make_shared<std::atomic<bool>>(true);
     const double took = seconds_of([&] {
         const NvmlPoller poller(
@@ -142,7 +142,7 @@ TEST(NvmlPoller, EndsItsSessionAtOnceWhenNothingIsUnderWay) {
     }
 }
 
-TEST(NvmlPoller, ASessionThatFailsIsSaidAndShowsNothing) {
+TEST(NvmlPoller, AFailedSessionIsReportedAndShowsNothing) {
     const NvmlPoller poller([]() -> Result<NvmlPoller::Read> { return plain_error("the driver is not loaded"); },
                             kInterval);
     ASSERT_TRUE(poller.wait_for_first(kEnough));
@@ -192,7 +192,7 @@ TEST(NvmlPoller, HasARateLimitForWhatItIsAskedTo) {
     for (std::size_t i = 1; i < kReads; ++i) EXPECT_GE(reads[i] - reads[i - 1], 50'000'000U) << i;
 }
 
-TEST(NvmlPoller, TellsWhatWasSoBetweenTwoMoments) {
+TEST(NvmlPoller, ReturnsTheSampleBetweenTwoTimes) {
     const auto driver = std::make_shared<Driver>();
     const std::uint64_t start = read_clock().boot_ns;  // its thread may read before the constructor returns
     NvmlPoller poller(open_driver(driver), kSeldom);

@@ -89,7 +89,7 @@ TEST(NvmlWatch, JoinsWhatTheDriverSaysToTheProcessesOfATarget) {
     EXPECT_FALSE(table.living()[102].gpu_context);
 }
 
-TEST(NvmlWatch, InAnotherPidNamespaceNobodyIsTakenForAnother) {
+TEST(NvmlWatch, InAnotherPidNamespaceNoProcessIsMistakenForAnother) {
     machine();
     ProcessTable table(0);
     table.living()[101] = tracked(101, 5);
@@ -100,7 +100,7 @@ TEST(NvmlWatch, InAnotherPidNamespaceNobodyIsTakenForAnother) {
     EXPECT_FALSE(table.living()[101].gpu_context);
 }
 
-TEST(NvmlWatch, APidThatWasReusedSinceIsNobodyTheDriverKnows) {
+TEST(NvmlWatch, AReusedPidIsNotTheProcessThatTheDriverKnows) {
     machine();
     ProcessTable table(0);
     NvmlWatch watch({.library = fake_nvml_path("full")});
@@ -121,7 +121,7 @@ TEST(NvmlWatch, WithoutADriverThereIsNoThread) {
     EXPECT_FALSE(watch.of({}));
 }
 
-TEST(NvmlWatch, ADriverThatHangsShowsNothingAndHoldsUpNobody) {
+TEST(NvmlWatch, ADriverThatHangsShowsNothingAndDelaysNothing) {
     FakeNvml& fake = machine();
     fake.hangs = true;
     ProcessTable table(0);

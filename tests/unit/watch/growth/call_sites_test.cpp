@@ -90,7 +90,7 @@ TEST(CallSites, TheEndOfAnAddressSpaceRemovesItsStacks) {
 }
 
 // A report that is being made still needs its names.
-TEST(CallSites, ACallSiteLivesAsLongAsSomebodyHoldsIt) {
+TEST(CallSites, ACallSiteLivesAsLongAsAStackRefersToIt) {
     CallSites sites;
     sites.learn(stack_of(5, 1), site_at("load"));
     const CallSitePtr held = *sites.site_of(stack_id(1));
@@ -171,7 +171,7 @@ TEST(CallSites, OneProcessGetsAPartOfTheRoomForNames) {
 }
 
 // Six processes fill the whole budget before names are folded.
-TEST(CallSites, LeavesRoomForWhoeverHasFewNames) {
+TEST(CallSites, LeavesRoomForProcessesWithFewNames) {
     CallSites sites(CallSites::Limits{.name_bytes = 160'000});
     for (pid_t pid = 2; pid < 8; ++pid)
         for (std::uint64_t id = 0; id < 60; ++id)

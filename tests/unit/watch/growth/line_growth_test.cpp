@@ -24,7 +24,7 @@ TEST(GrowthByLine, SumsProcessesAndStacksOfOneLineAndKeepsRolesApart) {
                 testing::ElementsAre(Grew(kLoader, "load (data.py:7)", 40), Grew(kTrainer, "load (data.py:7)", 18)));
 }
 
-TEST(GrowthByLine, TellsMemoryThatALineKeepsFromMemoryThatItTouchedFirst) {
+TEST(GrowthByLine, DistinguishesMemoryThatALineKeepsFromMemoryThatItTouchedFirst) {
     const auto touches = site({{"backward", "/home/me/train.py", 50}});
     const auto keeps = site({{"validate", "/home/me/train.py", 60}});
     const auto lines = by_line({{touches, 1, kTrainer, 10}}, {.mapped = {{keeps, 1, kTrainer, 30}}});

@@ -54,7 +54,7 @@ TEST_F(Sites, AThreadThatCanWaitNamesAll) {
     EXPECT_EQ(reads->loads, 4 * SiteNames::kMostNamed);
 }
 
-TEST_F(Sites, APlaceIsLookedUpOnceForAllPlanesOfAReport) {
+TEST_F(Sites, APlaceIsNamedOnceForAllPlanesOfAReport) {
     SiteNames names(symbols, NativeReads::Wait::yes);
     for (int plane = 0; plane < 2; ++plane) (void)names.plane({grown(1, 10, 5), grown(1, 20, 6), grown(1, 30, 7)});
     EXPECT_EQ(reads->loads, 1U);

@@ -166,7 +166,7 @@ TEST(TargetHeap, WholeCensusesCanBeDroppedAndTheirSummariesStay) {
     heap.drop_oldest_objects();
 }
 
-TEST(TargetHeap, RefusedObjectsAreSaidSo) {
+TEST(TargetHeap, RefusedObjectsAreReported) {
     TargetHeap heap(Seconds{900});
     HeapCensus refused = parts_only(7, 1000);
     refused.objects = std::make_shared<const ObjectCensus>(ObjectCensus{.refusal = ObjectsRefusal::free_threaded});
@@ -174,7 +174,7 @@ TEST(TargetHeap, RefusedObjectsAreSaidSo) {
     EXPECT_EQ(find(described(heap), 7)->held->refusal, ObjectsRefusal::free_threaded);
 }
 
-TEST(TargetHeap, WhoWatchesOneTargetGetsTwoCensusesBeforeTheVerdict) {
+TEST(TargetHeap, ASingleTargetGetsTwoCensusesBeforeTheVerdict) {
     TargetHeap heap(Seconds{900});
     TargetSnapshot young = job(Verdict::insufficient, false, std::nullopt);
     EXPECT_TRUE(heap.wishes(Seconds{0}, young, true).empty());

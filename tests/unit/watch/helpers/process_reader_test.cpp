@@ -12,7 +12,7 @@
 #include <tuple>
 #include <unistd.h>
 
-#include "base/not_read.h"
+#include "base/result.h"
 #include "support/fake_tree.h"
 #include "support/few_descriptors.h"
 #include "watch/helpers/read_jobs.h"
@@ -167,7 +167,7 @@ TEST_F(ProcessReaderTest, AHelperThatIsKeptBusyForEverIsReplaced) {
     EXPECT_EQ(answer.error().code, std::errc::timed_out);
 }
 
-TEST_F(ProcessReaderTest, WhoBlocksIsNotAskedAgainForAWhileAndIsNamedOnce) {
+TEST_F(ProcessReaderTest, ABlockingProcessIsNotReadAgainForAWhileAndIsNamedOnce) {
     ProcessReader reader(spawner(), quick());
     EXPECT_FALSE(answer_of(reader, Block{.pid = 7}));
     const auto again = reader.ask(Echo{.pid = 7, .text = "harmless"});
@@ -243,7 +243,7 @@ TEST_F(ProcessReaderTest, WithoutASpawnerRequestsFailAfterTheirDeadlineAndSayTha
     }
 }
 
-TEST_F(ProcessReaderTest, AnAnswerThatFindsNoFreeDescriptorIsTheFaultOfNobody) {
+TEST_F(ProcessReaderTest, AnAnswerWithoutAFreeDescriptorBlamesNoProcess) {
     ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
     ASSERT_TRUE(answer_of(reader, Echo{.pid = 7, .text = "the helper has started"}));
     {
@@ -261,7 +261,7 @@ TEST_F(ProcessReaderTest, AnAnswerThatFindsNoFreeDescriptorIsTheFaultOfNobody) {
     EXPECT_TRUE(answer_of(reader, FileJob{.pid = 7}));
 }
 
-TEST_F(ProcessReaderTest, ThatAProcessEndsTheHelperOfAThreadThatWaitsIsSaid) {
+TEST_F(ProcessReaderTest, AProcessThatEndsTheHelperOfAWaitingThreadIsReported) {
     ReadHelpers helpers(spawner(), tree.root());
     EXPECT_FALSE(helpers.patient.call(Crash{.pid = 7}));
     EXPECT_EQ(helpers.take_troubles().size(), 1U);
@@ -278,7 +278,7 @@ TEST_F(ProcessReaderTest, EndsWhileItsHelperIsBlocked) {
     EXPECT_EQ(*answer_of(next, Echo{.pid = 8, .text = "still"}), "still");
 }
 
-TEST_F(ProcessReaderTest, ACallThatWaitsEndsWhenItIsToldTo) {
+TEST_F(ProcessReaderTest, AWaitingCallEndsOnRequest) {
     ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{3600}});
     const std::string fifo = tree.at("started");
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);

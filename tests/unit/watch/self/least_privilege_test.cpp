@@ -17,7 +17,7 @@ TEST(NeededCapabilities, AreNeverMoreThanThereAre) {
     EXPECT_EQ(needed_capabilities({}, few), CapabilitySet{}.with(CAP_BPF).with(CAP_PERFMON));
 }
 
-TEST(NeededCapabilities, ACommandOfSomebodyElseMustBeSignalled) {
+TEST(NeededCapabilities, SignallingTheCommandOfAnotherUserNeedsACapability) {
     EXPECT_EQ(needed_capabilities({.command = {"true"}}, kAll), kWatching.with(CAP_KILL));
 }
 

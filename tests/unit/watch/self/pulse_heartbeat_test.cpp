@@ -41,11 +41,11 @@ TEST(Heartbeat, NothingIsLateBeforeTheFirstTickNorAfterTheLast) {
 }
 
 TEST(Healthy, FailsWithASentenceWhenTicksHaveStopped) {
-    Board board;
+    LatestSnapshot latest_snapshot;
     Heartbeat heart(Seconds{1});
     std::uint64_t now = 1000 * kSecond;
     const HttpHandler routes =
-        make_routes(board, {.status = false, .growth = {}, .trouble = [&] { return heart.trouble(now); }});
+        make_routes(latest_snapshot, {.status = false, .growth = {}, .trouble = [&] { return heart.trouble(now); }});
     heart.beat(now);
     EXPECT_EQ(routes({.path = "/-/healthy"}).status, 200);
     EXPECT_EQ(routes({.path = "/-/healthy"}).body, "ok\n");

@@ -33,7 +33,7 @@ class Manager {
     Fd socket_;
 };
 
-TEST(ServiceNotifier, TellsTheManagerThatItsEnvironmentNames) {
+TEST(ServiceNotifier, NotifiesTheManagerThatItsEnvironmentNames) {
     const Manager manager;
     ::setenv("NOTIFY_SOCKET", manager.name().c_str(), 1);
     ::setenv("WATCHDOG_USEC", "30000000", 1);

@@ -41,7 +41,7 @@ struct Reading {
     SharingReader reader{[this](const SharingJob& job) { return helpers->slow.ask(job); }};
 };
 
-TEST(SharingReader, ReadsWhoIsThereAndForgetsWhoIsGone) {
+TEST(SharingReader, ReadsLivingProcessesAndForgetsEndedOnes) {
     const FakeTree tree{{"proc/42/stat", kStat}, {"proc/42/smaps_rollup", kRollup}};
     const ProcessId id = started_at(42, 777);
     Reading reading(tree);

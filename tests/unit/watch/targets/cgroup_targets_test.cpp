@@ -62,7 +62,7 @@ TEST(CgroupTargets, ABadNameIsRefusedEvenWithWait) {
     EXPECT_FALSE(CgroupTargets::open(fake.hierarchy, {"a\nb"}, true));
 }
 
-TEST(CgroupTargets, NestsWhatLiesInsideAnotherWhateverTheOrder) {
+TEST(CgroupTargets, NestsTargetsInAnyOrder) {
     FakeHierarchy fake;
     fake.make("a");
     fake.make("a/b");

@@ -42,7 +42,7 @@ TEST(EndedTargets, ATargetWithDeathsIsGoneAfterItsLinger) {
     EXPECT_THAT(shown(ended, 61), IsEmpty());
 }
 
-TEST(EndedTargets, ALivingTargetOfTheSameNameTakesThePlaceOfOneWhoseDeathsWereTold) {
+TEST(EndedTargets, ALivingTargetReplacesAnEndedOneOfTheSameName) {
     EndedTargets ended(Seconds{60});
     ended.end({}, with_death("a"), at(1));
     EXPECT_THAT(shown(ended, 1), ElementsAre("a"));

@@ -23,7 +23,8 @@ struct FakeJob {
         }
         move(10, "jobs/a");
         move(11, "jobs/b");
-        auto opened = ProcessTarget::open(tree.root(), hierarchy, 10);
+        auto opened = ProcessTarget::open(tree.root(), hierarchy, 10,
+                                          [](const ProcessId&) { return std::vector<std::string>{}; });
         if (!opened) throw std::runtime_error(opened.error().message());
         target = std::move((*opened)->refresh().added.front());
     }

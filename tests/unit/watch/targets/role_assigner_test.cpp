@@ -48,7 +48,7 @@ struct Ranked {
     }
 };
 
-TEST(RoleAssigner, CountsProcessesBeyondTheBoundWithoutTheirRankAndStillTellsIt) {
+TEST(RoleAssigner, CountsProcessesBeyondTheBoundWithoutTheirRankAndStillShowsIt) {
     Ranked job;
     for (int i = 0; i < 4000; ++i) job.start(100 + i, i);
     job.tick(Seconds(1));

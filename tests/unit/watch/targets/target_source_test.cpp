@@ -7,7 +7,7 @@ namespace target_source_test {
 
 constexpr std::uint64_t kTenth = 100'000'000;
 
-TEST(RefreshSchedule, AChangeIsLookedUpAtOnceAndAgainAtTheTick) {
+TEST(RefreshSchedule, AChangeIsReadAtOnceAndAgainAtTheTick) {
     RefreshSchedule schedule(true);
     EXPECT_TRUE(schedule.is_due_at_tick(0, false)) << "the first one";
     EXPECT_FALSE(schedule.is_due_at_tick(0, false));

@@ -21,8 +21,8 @@ namespace memscope {
 using Address = std::uint64_t;
 
 // A copy of pages of a process, up to a limit. A page is copied when it is first used, and its copy does not change
-// later. At the limit the oldest copies are dropped; such a page is copied again at its next use. Everything may be
-// torn or made up by the process. A byte that cannot be read is 0.
+// later. At the limit the oldest copies are dropped; such a page is copied again at its next use. The bytes can be
+// inconsistent, because the process changes them during the copy, or forges them. A byte that cannot be read is 0.
 class HeapCopy {
   public:
     static constexpr std::uint64_t kPage = 4096;

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "model/heap.h"
-#include "model/heap_objects.h"
+#include "model/heap/heap.h"
+#include "model/heap/heap_objects.h"
 #include "sources/heap/heap_range.h"
 #include "sources/heap/present_memory.h"
 #include "sources/heap/pymalloc.h"

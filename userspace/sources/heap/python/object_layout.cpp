@@ -121,7 +121,8 @@ ObjectLayoutSearch from_debug_offsets(std::span<const std::byte> table) {
         ObjectLayoutSearch search{.layout = *known};
         search.layout.stack = *stack;
         search.layout.interpreter_modules = static_cast<std::uint32_t>(word(at.modules));
-        // The layouts of frames and tuples never changed within a minor version. A table with other values is made up.
+        // The layouts of frames and tuples never changed within a minor version. If this table has
+        // other values, the process has forged it.
         const bool sound = word(at.modules) < kMostOffset && word(at.frame_locals) == known->frame_locals &&
                            word(at.tuple_items) == known->tuple_items;
         return sound ? search : refused(ObjectsRefusal::version);

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "model/heap_objects.h"
+#include "model/heap/heap_objects.h"
 #include "sources/heap/python/heap_copy.h"
 #include <memscope/shared/stacks.h>
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/heap_objects.h"
+#include "model/heap/heap_objects.h"
 #include "sources/heap/python/object_graph.h"
 
 namespace memscope {

@@ -54,7 +54,7 @@ TEST(Dominators, WhatTwoHoldIsRetainedByTheirCommonHolder) {
     EXPECT_THAT(retained({{}, {2, 3}, {4}, {4}, {}}, {1}), testing::ElementsAre(5, 4, 1, 1, 1));
 }
 
-TEST(Dominators, AnObjectThatIsAlsoARootIsRetainedByNobodyElse) {
+TEST(Dominators, AnObjectThatIsAlsoARootIsNotRetainedByAnother) {
     EXPECT_THAT(retained({{}, {2}, {}}, {1, 2}), testing::ElementsAre(3, 1, 1));
 }
 

@@ -1,4 +1,4 @@
-#include "model/heap_objects.h"
+#include "model/heap/heap_objects.h"
 
 namespace memscope {
 

@@ -1,4 +1,4 @@
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,12 +9,12 @@ namespace memscope {
 // its pid, in the directory `run` or one level below.
 fs::path own_socket(const SysRoot& root);
 // A socket is in none of the lists if its watcher does not listen yet.
-struct Sockets {
+struct WatcherSockets {
     std::vector<fs::path> alive{};
     std::vector<fs::path> stale{};      // left by watchers that are dead
     std::vector<fs::path> forbidden{};  // visible, but without permission to connect
 };
-Sockets find_sockets(const SysRoot& root);
+WatcherSockets find_watcher_sockets(const SysRoot& root);
 void remove_stale_sockets(const SysRoot& root);
 
 }  // namespace memscope

@@ -1,20 +1,12 @@
-#include "outputs/text/target_kind.h"
-
-#include <gmock/gmock.h>
-
 #include "outputs/text/verdict_text.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 namespace memscope {
-namespace target_kind_test {
+namespace verdict_text_test {
 
 using testing::HasSubstr;
-
-TEST(TargetKind, AProcessHasItsPidBesideItsName) {
-    EXPECT_EQ(target_kind_text({.name = "train", .cgroup_version = 1}), "cgroup v1");
-    EXPECT_EQ(target_kind_text({.name = "pid:train.py", .kind = "pid", .pid = 4711}), "pid 4711, cgroup v2");
-    EXPECT_EQ(target_kind_text({.name = "cmd:train.py", .kind = "command", .pid = 12}), "pid 12, cgroup v2");
-    EXPECT_EQ(target_kind_text({.name = "x", .kind = "p\x1b[31m"}).find('\x1b'), std::string::npos);
-}
 
 TEST(VerdictText, TooFewSamplesAreTooEarlyToTell) {
     Judgement judgement;
@@ -38,5 +30,5 @@ TEST(VerdictText, ATimeThatIsADateIsShownFromTheStart) {
                 HasSubstr("leaks since 10 min after the start\n"));
 }
 
-}  // namespace target_kind_test
+}  // namespace verdict_text_test
 }  // namespace memscope

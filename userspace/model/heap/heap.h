@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "model/heap_objects.h"
-#include "model/held_objects.h"
+#include "model/heap/heap_objects.h"
 #include "model/processes/process.h"
 
 namespace memscope {
@@ -73,8 +72,7 @@ struct HeapCensus {
     Bytes part(HeapPart part) const { return parts[static_cast<std::size_t>(part)]; }
     Bytes& part(HeapPart part) { return parts[static_cast<std::size_t>(part)]; }
     auto fields() {
-        return std::tie(process.pid, process.start_ns, time, taken, anon, swap, python, parts, allocator, mappings,
-                        incomplete, objects);
+        return std::tie(process, time, taken, anon, swap, python, parts, allocator, mappings, incomplete, objects);
     }
 };
 

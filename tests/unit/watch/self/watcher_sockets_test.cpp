@@ -1,4 +1,4 @@
-#include "watch/self/rendezvous.h"
+#include "watch/self/watcher_sockets.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace rendezvous_test {
+namespace watcher_sockets_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -25,45 +25,45 @@ Fd bound(const fs::path& path) {
     return socket;
 }
 
-TEST(Rendezvous, LeavesTheSocketOfAWatcherThatDoesNotListenYet) {
+TEST(WatcherSockets, LeavesTheSocketOfAWatcherThatDoesNotListenYet) {
     const FakeTree tree{{"proc/12/", ""}, {"run/", ""}};
     const Fd starting = bound(tree.at("run/12.sock"));
-    const Sockets sockets = find_sockets(tree.root());
+    const WatcherSockets sockets = find_watcher_sockets(tree.root());
     EXPECT_THAT(sockets.alive, IsEmpty());
     EXPECT_THAT(sockets.stale, IsEmpty());
     remove_stale_sockets(tree.root());
     EXPECT_TRUE(fs::exists(tree.at("run/12.sock")));
     ASSERT_EQ(::listen(starting.get(), 1), 0);
-    EXPECT_THAT(find_sockets(tree.root()).alive, ElementsAre(tree.at("run/12.sock")));
+    EXPECT_THAT(find_watcher_sockets(tree.root()).alive, ElementsAre(tree.at("run/12.sock")));
 }
 
-TEST(Rendezvous, RemovesWhatADeadWatcherLeft) {
+TEST(WatcherSockets, RemovesTheSocketOfADeadWatcher) {
     const FakeTree tree{{"proc/12/", ""}, {"run/", ""}};
     bound(tree.at("run/13.sock"));
-    EXPECT_THAT(find_sockets(tree.root()).stale, ElementsAre(tree.at("run/13.sock")));
+    EXPECT_THAT(find_watcher_sockets(tree.root()).stale, ElementsAre(tree.at("run/13.sock")));
     remove_stale_sockets(tree.root());
     EXPECT_FALSE(fs::exists(tree.at("run/13.sock")));
 }
 
-TEST(Rendezvous, WhoListensLivesWhateverItsName) {
+TEST(WatcherSockets, ASocketWithAListenerIsAliveUnderAnyName) {
     const FakeTree tree{{"proc/", ""}, {"run/", ""}};
     const Fd listening = bound(tree.at("run/14.sock"));
     ASSERT_EQ(::listen(listening.get(), 1), 0);
-    EXPECT_THAT(find_sockets(tree.root()).alive, ElementsAre(tree.at("run/14.sock")));
+    EXPECT_THAT(find_watcher_sockets(tree.root()).alive, ElementsAre(tree.at("run/14.sock")));
     remove_stale_sockets(tree.root());
     EXPECT_TRUE(fs::exists(tree.at("run/14.sock")));
 }
 
-TEST(Rendezvous, LeavesWhatIsNotNamedByAPid) {
+TEST(WatcherSockets, KeepsASocketWhoseNameIsNoPid) {
     const FakeTree tree{{"proc/", ""}, {"run/", ""}};
     bound(tree.at("run/other.sock"));
     remove_stale_sockets(tree.root());
     EXPECT_TRUE(fs::exists(tree.at("run/other.sock")));
 }
 
-TEST(Rendezvous, NobodyIsThereWithoutTheDirectory) {
+TEST(WatcherSockets, WithoutTheDirectoryThereAreNoSockets) {
     const FakeTree tree;
-    EXPECT_THAT(find_sockets(tree.root()).alive, IsEmpty());
+    EXPECT_THAT(find_watcher_sockets(tree.root()).alive, IsEmpty());
     remove_stale_sockets(tree.root());
 }
 
@@ -93,8 +93,9 @@ TEST_F(OwnSocket, IsFoundInBothPlacesAndNoDeeper) {
         sockets.push_back(bound(tree.at(path)));
         ASSERT_EQ(::listen(sockets.back().get(), 1), 0);
     }
-    EXPECT_THAT(find_sockets(tree.root()).alive, ElementsAre(tree.at("run/1.sock"), tree.at("run/service/2.sock")));
+    EXPECT_THAT(find_watcher_sockets(tree.root()).alive,
+                ElementsAre(tree.at("run/1.sock"), tree.at("run/service/2.sock")));
 }
 
-}  // namespace rendezvous_test
+}  // namespace watcher_sockets_test
 }  // namespace memscope

@@ -6,15 +6,15 @@
 
 namespace memscope {
 
-// Collects an export in pieces of some size, because single lines would cost a system call each.
-class Pieces {
+// Writes an export in chunks, because single lines would cost a system call each.
+class ChunkedWriter {
   public:
-    explicit Pieces(const WriteText& write) : write_(write) {}
+    explicit ChunkedWriter(const WriteText& write) : write_(write) {}
 
     // False: the reader is gone, or the disk is full. finish() returns the reason.
     bool add(std::string_view text) {
-        piece_ += text;
-        return piece_.size() < kPiece || flush();
+        chunk_ += text;
+        return chunk_.size() < kChunk || flush();
     }
     Status finish() {
         flush();
@@ -22,16 +22,16 @@ class Pieces {
     }
 
   private:
-    static constexpr std::size_t kPiece = std::size_t{64} << 10U;  // bytes
+    static constexpr std::size_t kChunk = std::size_t{64} << 10U;  // bytes
 
     bool flush() {
-        if (!piece_.empty() && status_) status_ = write_(piece_);
-        piece_.clear();
+        if (!chunk_.empty() && status_) status_ = write_(chunk_);
+        chunk_.clear();
         return static_cast<bool>(status_);
     }
 
     const WriteText& write_;
-    std::string piece_{};
+    std::string chunk_{};
     Status status_ = Done{};
 };
 

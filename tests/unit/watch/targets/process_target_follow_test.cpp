@@ -1,14 +1,14 @@
-#include "watch/targets/follow_tree.h"
-
 #include <fmt/format.h>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
 
 #include "support/fake_tree.h"
+#include "watch/targets/process_target.h"
 
 namespace memscope {
-namespace follow_tree_test {
+namespace process_target_follow_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -127,5 +127,5 @@ TEST(FollowTree, AStrangerThatGetsThePidOfTheFirstProcessDoesNotBringItsChildren
     EXPECT_THAT(fake.map, ElementsAre(11));
 }
 
-}  // namespace follow_tree_test
+}  // namespace process_target_follow_test
 }  // namespace memscope

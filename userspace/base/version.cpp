@@ -1,4 +1,4 @@
-#include "outputs/version.h"
+#include "base/version.h"
 
 #ifndef MEMSCOPE_VERSION
 #define MEMSCOPE_VERSION "dev"

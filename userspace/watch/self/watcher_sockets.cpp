@@ -1,4 +1,4 @@
-#include "watch/self/rendezvous.h"
+#include "watch/self/watcher_sockets.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -43,8 +43,8 @@ fs::path own_socket(const SysRoot& root) {
     return own && fs::path(own).parent_path() == root.run ? fs::path(own) / name : root.run / name;
 }
 
-Sockets find_sockets(const SysRoot& root) {
-    Sockets sockets;
+WatcherSockets find_watcher_sockets(const SysRoot& root) {
+    WatcherSockets sockets;
     std::error_code ignored;  // without a directory no watcher has run yet
     for (fs::recursive_directory_iterator at(root.run, ignored); at != fs::recursive_directory_iterator();
          at.increment(ignored)) {
@@ -65,7 +65,7 @@ Sockets find_sockets(const SysRoot& root) {
 
 void remove_stale_sockets(const SysRoot& root) {
     std::error_code ignored;
-    for (const fs::path& socket : find_sockets(root).stale) fs::remove(socket, ignored);
+    for (const fs::path& socket : find_watcher_sockets(root).stale) fs::remove(socket, ignored);
 }
 
 }  // namespace memscope
