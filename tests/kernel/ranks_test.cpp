@@ -37,8 +37,10 @@ TEST(Ranks, ThatLoseTheirPlaceLeaveNothingBehind) {
         ASSERT_TRUE(watched.tick_until(job, crowd.have_ranks()));
         const TargetSnapshot& target = *watched.find(job);
         EXPECT_FALSE(target.counters.contains(kFirst)) << "its place went to another rank";
-        EXPECT_EQ(target.counters.at({Role::other}).starts, 1U) << "and its counters were added to its role";
-        EXPECT_EQ(target.counters.at({Role::other}).exits, 1U);
+        const RoleCounters& without_rank = target.counters.at({Role::other});
+        // A tick that comes before the environment of a process is read counts its start without a rank.
+        EXPECT_GE(without_rank.starts, 1U) << "its counters were added to its role";
+        EXPECT_EQ(without_rank.exits, 1U);
     }
     watched.tick(job);
     const double before = watched.latest().time;

@@ -565,7 +565,7 @@ TEST(ViewScreen, GpusHaveALineEachAndRolesAColumn) {
     Screen screen(with_gpus());
     const std::string text = screen.text();
     EXPECT_THAT(text, HasSubstr(" GPU 0 "));
-    EXPECT_THAT(text, HasSubstr("60 GiB by this target, 10 GiB by other processes"));
+    EXPECT_THAT(text, HasSubstr("target 60 GiB, others 10 GiB"));
     EXPECT_THAT(text, HasSubstr(" GPU 1   the GPU is lost"));
     EXPECT_THAT(text, HasSubstr("  GPU "));
     EXPECT_THAT(text, HasSubstr("   60G"));

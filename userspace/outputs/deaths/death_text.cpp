@@ -101,7 +101,7 @@ std::string before_the_call(const DeathReport& report) {
     return before > 0 ? fmt::format("{:.1f} s before that call: ", before) : std::string();
 }
 
-// "GPU 0 (140 GiB): 60 GiB by this target, 10 GiB by other processes": the GPUs on which the target held memory, and
+// "GPU 0 (140 GiB): target 60 GiB, others 10 GiB": the GPUs on which the target held memory, and
 // those in trouble. For CUDA out of memory the text begins with the age of these figures. An allocator frees its cache
 // before it gives up, so the sentence above, which is about the failed call, can differ by gigabytes.
 std::string gpus(const DeathReport& report) {
@@ -197,7 +197,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("held by", holders(target), 1);
     block.add("heap", heap_line(target, report.decisive().time), 2);
     block.add("holders", holders_text(heap_that_grows(target, report.then.time)), 3);
-    block.add("GPUs", gpus(report), 3);
+    block.add("GPUs", gpus(report), 2);
     block.add("verdict", verdict_sentence(target), 1);
     block.add("precursors", precursors(report), 1);
     if (report.growth) block.add("grew", printable(report.growth->sentence), 3);

@@ -58,8 +58,8 @@ std::string gpu_facts(const GpuLine& gpu) {
     std::string text;
     const auto append = [&](const std::string& fact) { text += (text.empty() ? "" : ", ") + fact; };
     const std::string cached = gpu.cached ? " (" + human_size(*gpu.cached) + " cached or fragmented)" : "";
-    if (gpu.held) append(human_size(*gpu.held) + " by this target" + cached);
-    if (gpu.others && gpu.others->n > 0) append(human_size(*gpu.others) + " by other processes");
+    if (gpu.held) append("target " + human_size(*gpu.held) + cached);
+    if (gpu.others && gpu.others->n > 0) append("others " + human_size(*gpu.others));
     if (gpu.utilization) append(fmt::format("{:.0f} % busy", 100 * *gpu.utilization));
     if (gpu.xid_errors > 0) append(fmt::format("{} Xid error{}", gpu.xid_errors, gpu.xid_errors == 1 ? "" : "s"));
     return text;

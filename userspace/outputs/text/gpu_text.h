@@ -24,7 +24,7 @@ struct GpuLine {
 };
 std::vector<GpuLine> gpu_lines(const Snapshot& snapshot, const TargetSnapshot& target);
 
-// "31 GiB by this target (4 GiB cached or fragmented), 8 GiB by other processes, 97 % busy, 2 Xid errors"
+// "target 31 GiB (4 GiB cached or fragmented), others 8 GiB, 97 % busy, 2 Xid errors"
 std::string gpu_facts(const GpuLine& gpu);
 
 // Memory that a role or a process holds on all devices according to the driver, or else to its calls. Nullopt: unknown.

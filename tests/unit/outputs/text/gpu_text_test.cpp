@@ -18,7 +18,7 @@ TEST(GpuText, CachedBytesAreShownIfKnownOfAllProcesses) {
     use.reserved[0] = test::gib(50);
     use.tensors = test::gib(38);
     const auto text = [&] { return status_text(snapshot, snapshot.targets[0], false); };
-    EXPECT_THAT(text(), HasSubstr("60 GiB by this target (12 GiB cached or fragmented), 10 GiB by other"));
+    EXPECT_THAT(text(), HasSubstr("target 60 GiB (12 GiB cached or fragmented), others 10 GiB"));
     snapshot.targets[0].gpu->processes[102].devices["GPU-00"].reserved[0] = Bytes{1};
     EXPECT_THAT(text(), Not(HasSubstr("cached")));
 }
@@ -27,7 +27,7 @@ TEST(GpuText, StatusShowsDevicesAndWhatRolesHold) {
     const Snapshot snapshot = test::example(true);
     const std::string text = status_text(snapshot, snapshot.targets[0], false);
     EXPECT_THAT(text, HasSubstr("50 % of 140 GiB  NVIDIA H200"));
-    EXPECT_THAT(text, HasSubstr("60 GiB by this target, 10 GiB by other processes, 97 % busy"));
+    EXPECT_THAT(text, HasSubstr("target 60 GiB, others 10 GiB, 97 % busy"));
     EXPECT_THAT(text, HasSubstr("the GPU is lost"));
     EXPECT_THAT(text, HasSubstr("     GPU\n"));
     EXPECT_THAT(text, HasSubstr("  60 GiB\n"));
