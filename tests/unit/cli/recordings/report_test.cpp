@@ -47,8 +47,7 @@ TEST(ReadReport, ReadsBackAllThatPeopleAreShown) {
     const auto read = parse_report(death_report_json(report));
     ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(death_story(*read, false), death_story(report, false));
-    EXPECT_THAT(death_story(*read, false),
-                HasSubstr("target 60 GiB (18 GiB cached or fragmented), others 10 GiB"));
+    EXPECT_THAT(death_story(*read, false), HasSubstr("target 60 GiB (18 GiB cached or fragmented), others 10 GiB"));
     // The JSON of the report that was read equals that of the original to the last byte, so nothing was lost.
     EXPECT_EQ(death_report_json(*read), death_report_json(report));
 }
