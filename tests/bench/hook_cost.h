@@ -21,13 +21,13 @@ class HookCost {
             const ProcessId id = scanned.task.id;
             if (!session_.find<GrowthStacks>()->begin(id, SpaceId{read_clock().boot_ns}, scanned.task.memory->anon))
                 throw std::runtime_error("cannot record a process");
-            python_.update(id);
+            python_.check(id);
         }
         // A helper process finds out which of the processes run Python.
         for (int i = 0; i < 20; ++i) {
             std::this_thread::sleep_for(Seconds{0.1});
             helpers_->pump();
-            python_.look_again();
+            python_.check_waiting();
         }
     }
 
