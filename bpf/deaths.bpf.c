@@ -19,8 +19,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define SIGBUS     7
 #define SIGKILL    9
 
-/* HUP INT QUIT ILL TRAP ABRT BUS FPE KILL SEGV PIPE TERM XCPU XFSZ SYS. Other signals can kill a process,
- * too, but programs use them all the time. */
+/* HUP INT QUIT ILL TRAP ABRT BUS FPE KILL SEGV PIPE TERM XCPU XFSZ SYS. Other fatal signals (USR1, ALRM, ...)
+ * are left out, because programs use them in normal operation. */
 #define FATAL_SIGNALS                                                                                        \
 	(1ull << 1 | 1ull << 2 | 1ull << 3 | 1ull << 4 | 1ull << 5 | 1ull << 6 | 1ull << 7 | 1ull << 8 |     \
 	 1ull << 9 | 1ull << 11 | 1ull << 13 | 1ull << 15 | 1ull << 24 | 1ull << 25 | 1ull << 31)
@@ -39,7 +39,7 @@ struct signal_info {
 #define INFO_OF_CURRENT 0ul
 #define INFO_OF_KERNEL  1ul
 
-/* By sending thread: the last task to which it sent a SIGKILL on behalf of the kernel. */
+/* The last task to which a thread sent a SIGKILL on behalf of the kernel, by the id of the sending thread. */
 struct killing {
 	__u64 time_ns;
 	struct task_struct *task;
@@ -85,8 +85,8 @@ static __always_inline void describe(struct ms_sent_signal *sent, int number, un
 	sent->sender = BPF_CORE_READ(sender, tgid);
 	sent->number = number;
 	sent->code = details->code;
-	/* Signals of faults, timers and terminals have positive codes. Signals that processes send have 0 or
-	 * less. */
+	/* The code is positive for signals of faults, timers and terminals. It is 0 or negative for signals
+	 * that a process sends. */
 	sent->flags = info == INFO_OF_KERNEL || details->code > 0 ? MS_SENT_BY_KERNEL : 0;
 	if (BPF_CORE_READ(sender, flags) & PF_EXITING)
 		sent->flags |= MS_SENT_AT_EXIT;
@@ -110,7 +110,7 @@ static __always_inline void note_shortage(struct ms_oom_mark *mark, struct task_
 }
 
 /* After its victim the OOM killer also kills the other processes that share the victim's address space. It
- * does not mark those. */
+ * does not mark these other processes. */
 static __always_inline void kill_with_victim(struct ms_death_evidence *evidence, __u32 pid)
 {
 	__u32 thread = bpf_get_current_pid_tgid();
@@ -211,8 +211,8 @@ static __always_inline int on_victim(struct task_struct *victim)
 	return 0;
 }
 
-/* For kernels whose tracepoint passes only the pid of the victim. The SIGKILL that the same thread sent just
- * before has the task. */
+/* For kernels whose tracepoint passes only the pid of the victim. The same thread has sent the SIGKILL just
+ * before, so `killers` has the task of the victim. */
 static __always_inline int on_victim_number(__u32 victim)
 {
 	__u32 thread = bpf_get_current_pid_tgid();

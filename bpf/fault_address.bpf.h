@@ -3,9 +3,9 @@
  * The address of the page fault that the current task is in. No tracepoint has it on both architectures, and
  * a perf event at every fault makes a fault 5 % slower. But while the kernel serves a fault, its description
  * (struct vm_fault) is on the stack of the task, above the arguments of the tracepoint. Words on the stack
- * are taken for a vm_fault only if its fields agree: its area belongs to the address space, the address is in
- * that area, and its page number in the area is that of the address. A vm_fault of an earlier fault may also
- * be there, so the caller makes sure that the task is in a fault.
+ * are accepted as a vm_fault only if their values are consistent: the area belongs to the address space, the
+ * address is in this area, and the page number is that of the address in this area. A vm_fault of an earlier
+ * fault may also be there, so the caller makes sure that the task is in a fault.
  */
 #ifndef MEMSCOPE_FAULT_ADDRESS_BPF_H
 #define MEMSCOPE_FAULT_ADDRESS_BPF_H
@@ -96,7 +96,8 @@ static __always_inline bool has_fault_at_last_place(struct fault_search *search,
 	       has_fault_at(search, 0);
 }
 
-/* `ctx`: of a program at a tracepoint. Its arguments are on the stack of the task. */
+/* `ctx`: the context of a program at a tracepoint. The arguments of the tracepoint are on the stack of the
+ * task. */
 static __always_inline struct fault fault_of(void *ctx, struct task_struct *task, struct mm_struct *mm)
 {
 	__u64 bottom = address_of(ctx), top = address_of((void *)bpf_task_pt_regs(task));

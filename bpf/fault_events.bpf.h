@@ -15,9 +15,9 @@
 /* A page fault that is to be sampled when it has been served. One per CPU. */
 struct chosen_fault {
 	__u64 task;   /* 0: none */
-	__u64 faults; /* of the task so far */
-	__u32 slot;   /* of its countdown */
-	__u32 pages;  /* for which it is a sample */
+	__u64 faults; /* number of page faults of the task when the fault was chosen */
+	__u32 slot;   /* index of its countdown in `countdowns` */
+	__u32 pages;  /* number of pages that the sample represents */
 };
 
 struct {
@@ -66,8 +66,8 @@ static __always_inline void choose(struct task_struct *task, __u32 slot, __u32 p
 
 	if (!chosen)
 		return;
-	if (chosen->task) /* no event followed: the kernel itself faulted the page in, for instance for
-	                     mlock() */
+	if (chosen->task) /* the chosen fault had no event: the kernel itself faulted the page in, for
+	                     instance for mlock() */
 		count_anew_of(chosen);
 	chosen->task = (__u64)task;
 	chosen->faults = faults_of(task);
@@ -98,7 +98,7 @@ static __always_inline __u32 taken_pages(struct chosen_fault *chosen)
 		return 0;
 	chosen->task = 0;
 	count_anew_of(chosen);
-	if (faults_of(task) != chosen->faults + 1) /* not the chosen fault */
+	if (faults_of(task) != chosen->faults + 1) /* this event is of another fault */
 		return 0;
 	return chosen->pages;
 }

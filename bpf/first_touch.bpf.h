@@ -61,7 +61,7 @@ static __always_inline int on_step(void *context, struct mm_struct *mm, __s64 pa
 	cached->sent = NOT_WATCHED;
 	if (!space)
 		return 0;
-	if (space->period != period) { /* changes during a pause have no stack */
+	if (space->period != period) { /* growth during a pause is attributed to no stack */
 		space->period = period;
 		exchange_pages(space, pages);
 		return 0;

@@ -114,7 +114,8 @@ static __always_inline bool holds_memory(const struct ms_gpu_live_key *key)
 	return key->kind_of_address != MS_GPU_MAPPED;
 }
 
-/* Subtracts an allocation from the sums. False if its generation has ended, so that it is in no sum. */
+/* Subtracts an allocation from the sums. False if it is in no sum any more, because its generation has
+ * ended. */
 static __always_inline bool take_off(const struct ms_gpu_process *process, __u32 pid,
                                      const struct ms_gpu_live_key *its_key, const struct ms_gpu_live *held)
 {
@@ -133,8 +134,8 @@ static __always_inline bool take_off(const struct ms_gpu_process *process, __u32
 	return true;
 }
 
-/* Adds an allocation. If the address already has an entry, that allocation was freed without a probe seeing
- * it. False if a map is full. */
+/* Adds an allocation. If the address already has an entry, the probes have missed the free of that earlier
+ * allocation. False if a map is full. */
 static __always_inline bool enter(struct ms_gpu_process *process, __u32 pid,
                                   const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
 {

@@ -54,8 +54,8 @@ static __always_inline void note_failure(struct ms_gpu_process *process, __u32 p
 	bpf_ringbuf_output(&gpu_refusals, &pid, sizeof(pid), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Forgets the failure once an allocation of at least that size succeeded, because a later death is not due to
- * it. */
+/* Forgets the failure after an allocation of at least that size has succeeded, because the failure does not
+ * explain a later death. */
 static __always_inline void forget_failure(__u32 pid, __u64 bytes)
 {
 	struct ms_gpu_failure *failure = bpf_map_lookup_elem(&gpu_failures, &pid);

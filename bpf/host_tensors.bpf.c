@@ -4,8 +4,8 @@
  * allocator calls: New(this, address, bytes) after an allocation, Delete(this, address) before a free, and
  * OutOfMemory(this, bytes). The programs run in every process that has the library mapped, watched or not.
  *
- * A storage belongs to an address space. A forked child has another one, so it cannot free storages of its
- * parent here. The collector deletes the entries of address spaces that are gone.
+ * A storage belongs to an address space. A forked child has an address space of its own, so a free in the
+ * child removes no storage of the parent. The collector deletes the entries of address spaces that are gone.
  */
 #include "host_failures.bpf.h"
 #include "user_calls.bpf.h"
@@ -179,7 +179,7 @@ static __always_inline void add_storage(struct ms_host_account *account,
 {
 	struct ms_host_storage storage = {.bytes = bytes, .stack = stack->id};
 
-	/* If the address is known, its storage was freed without a probe seeing it. */
+	/* If the address is known, the probes have missed the free of its earlier storage. */
 	remove_storage(account, key);
 	if (stack->id && !add_to_site(&key->account, stack, bytes)) {
 		storage.stack = MS_STACK_OTHER;
@@ -268,7 +268,7 @@ SEC("uprobe") int host_delete(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Attached in a pause of the recording, too. */
+/* This probe is attached while the recording is paused, too. */
 SEC("uprobe") int host_out_of_memory(struct pt_regs *ctx)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;

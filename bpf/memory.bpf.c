@@ -14,7 +14,8 @@ static __always_inline bool are_alternatives(enum ms_failed_call one, enum ms_fa
 	return one == other || (one <= MS_FAILED_MREMAP && other <= MS_FAILED_MREMAP);
 }
 
-/* Forgets the failure once a call for at least that size succeeds, because a later death is not due to it. */
+/* Forgets the failure after a call for at least that size has succeeded, because the failure does not explain
+ * a later death. */
 static __always_inline void forget_failure(struct address_space *space, enum ms_failed_call call, __u64 bytes)
 {
 	if (space->failure.time_ns && are_alternatives(space->failure.call, call) &&

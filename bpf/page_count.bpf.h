@@ -128,8 +128,8 @@ static __always_inline bool changes_pages(long number)
 	}
 }
 
-/* True if the change is not caused by a page fault of the task: another task or the task itself reclaims
- * memory, also in the middle of a page fault, or a system call changes the pages. */
+/* True if something else than a page fault of the task has changed the number of pages: another task, reclaim
+ * by the task itself (which can also run during a page fault), or a system call. */
 #define PF_MEMALLOC 0x00000800
 static __always_inline bool is_no_fault(struct task_struct *task, struct mm_struct *mm)
 {

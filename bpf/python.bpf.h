@@ -17,7 +17,7 @@
  * CPython adds it to the list, and can touch megabytes within a millisecond. The interval doubles with each
  * miss, because some threads never get a PyThreadState. */
 #define LOOK_AGAIN_NS     62500ULL
-#define LOOK_AGAIN_DOUBLE 4 /* times at most: up to 1 ms */
+#define LOOK_AGAIN_DOUBLE 4 /* the interval doubles at most this many times: up to 1 ms */
 #define FRAME_BYTES       112
 #define FRAME_ROOM        128 /* a power of two: offsets into it are masked */
 
@@ -196,7 +196,8 @@ static __always_inline __u64 mixed(__u64 hash, __u64 word)
 	return hash ^ (hash >> 32);
 }
 
-/* Frame owners from 3 on are no Python code: CPython inserts such frames between C and Python code. */
+/* A frame whose owner is 3 or higher is not Python code: CPython inserts such frames between C and Python
+ * code. */
 #define OWNER_SHIM 3
 
 /* Returns false at the end. The collector has checked the offsets. The masks are for the verifier. */

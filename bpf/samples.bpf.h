@@ -58,8 +58,8 @@ static __always_inline void send_sample(void *context, struct ms_space *space, _
 	struct ms_sample sample;
 
 	report_growth(space, pid);
-	/* Before the stack walk, which takes a while, because the collector compares the time in the header
-	 * with the times of unmaps. */
+	/* The header gets its time before the stack walk, because the walk takes a while and the collector
+	 * compares this time with the times of unmaps. */
 	identify_space(&sample.h, space, pid, MS_EVENT_SAMPLE, sizeof(sample));
 	sample.address = address;
 	sample.pages = pages;

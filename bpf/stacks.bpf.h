@@ -44,8 +44,8 @@ struct {
 struct code_key {
 	__u64 space;
 	__u64 code;
-	__u64 name; /* addresses can be reused: the name and the first line nearly always identify the
-	               function */
+	__u64 name; /* address of the name. The address of a code object can be reused, but the name and the
+	               first line nearly always identify the function */
 	__u64 first_line;
 };
 

@@ -31,16 +31,17 @@ static __always_inline struct address_space *begin_scanned(struct ms_task *row, 
 	return space;
 }
 
-/* Values of the row from the previous scan, if the row is of the same process. */
+/* Values that the previous scan left in the row. `valid` if that was the row of the same process. */
 struct kept {
 	__u64 activity;
 	__u64 virtual_pages;
 	bool valid;
 };
 
-/* Other threads count changes meanwhile: each changes the total first and then one of the sums. If total and
- * sums differ in both copies (the other thread may wait for this CPU), the sums are used as the size. They
- * are one tick late, but mapped minus unmapped is the size in every row. */
+/* Other threads can count changes during the copy: a thread changes the total first and then one of the sums.
+ * So the row gets the size that follows from the sums, even if the total still differs from it in the second
+ * copy (the other thread may be waiting for this CPU). That size can be one tick late, but in every row
+ * mapped minus unmapped equals the size. */
 static __always_inline void copy_mappings(struct ms_task *row, struct address_space *space)
 {
 	__u64 sum = 0;

@@ -36,7 +36,7 @@ struct thread_walk {
 };
 
 /* The signal struct has the faults of threads that have exited. A thread that exits between the two reads is
- * missed until the next visit. The counters of the collector do not go down because of it. */
+ * missed until the next visit. The collector does not lower its counters because of such a gap. */
 static __always_inline void begin_walk(struct thread_walk *walk, struct task_struct *task)
 {
 	struct signal_struct *signal = BPF_CORE_READ(task, signal);

@@ -144,7 +144,7 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 		process->used[tensor.device] = 1;
 	if (bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
 		miss(process);
-		/* If the address is known, its tensor was freed without a probe seeing it. */
+		/* If the address is known, the probes have missed the free of its earlier tensor. */
 		if (!forget_tensor(process, &key) ||
 		    bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
 			count_loss(MS_LOSS_TENSORS_FULL);
@@ -171,7 +171,8 @@ static __always_inline void on_free(void *regs, const struct ms_torch_site *site
 	if (!key.address)
 		return;
 	key.process = process->id;
-	/* Not known: allocated before the process was watched, or without a probe seeing it. */
+	/* The tensor is not known: it was allocated before the process was watched, or the probes have missed
+	 * its allocation. */
 	if (!forget_tensor(process, &key))
 		miss(process);
 }

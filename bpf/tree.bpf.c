@@ -102,7 +102,7 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 		return 0;
 	if (follow_mappings)
 		replace_mappings(task);
-	bpf_map_delete_elem(&gpu_failures, &pid); /* a failure of the previous program */
+	bpf_map_delete_elem(&gpu_failures, &pid); /* the failure was of the previous program */
 	bpf_map_delete_elem(&host_failures, &pid);
 	e = begin_event(MS_EVENT_EXEC, sizeof(*e));
 	if (!e)
@@ -235,8 +235,9 @@ int BPF_PROG(tree_exit_group_dead, struct task_struct *task, bool group_dead)
 	return group_dead ? on_process_exit(task, sum_threads) : 0;
 }
 
-SEC("tp_btf/sched_process_exit") /* older kernels: no thread is left. Two threads that exit at the same time
-                                    can both see that; the collector uses the first event. */
+SEC("tp_btf/sched_process_exit") /* older kernels: the last thread is recognized by the number of live
+                                    threads, which is then 0. Two threads that exit at the same time can both
+                                    read 0; the collector uses the first event. */
                                  int
                                  BPF_PROG(tree_exit_live_count, struct task_struct *task)
 {

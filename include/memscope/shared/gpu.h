@@ -8,7 +8,8 @@
 
 #include <memscope/shared/wire.h>
 
-/* Maximum number of live allocations of all processes. Others are counted as a loss and are in no sum. */
+/* Maximum number of live allocations of all processes. An allocation beyond it is counted as a loss and is in no
+ * sum. */
 #define MS_GPU_LIVE (1u << 20)
 #define MS_GPU_ACCOUNTS 16384
 #define MS_GPU_SITES 16384
@@ -112,8 +113,8 @@ struct ms_gpu_live_key {
 };
 MS_LAYOUT(ms_gpu_live_key, 24);
 
-/* Memory made by cuMemCreate lives until its handle has neither a reference nor a mapping left. Both are counted in one
- * word, so that the thread that drops the last one of either sees that nothing is left. */
+/* Memory made by cuMemCreate lives until its handle has neither a reference nor a mapping left. References and mappings
+ * are counted in one word, so that the thread that drops the last one sees that none of either kind is left. */
 #define MS_GPU_REFERENCE (1ull << 32)
 #define MS_GPU_MAPPING 1ull
 

@@ -17,8 +17,8 @@
 /* Functions of c10::ProfiledCPUMemoryReporter. Each has one BPF program at its entry. */
 enum ms_host_tensor_call { MS_HOST_NEW, MS_HOST_DELETE, MS_HOST_OUT_OF_MEMORY, MS_HOST_CALL_COUNT };
 
-/* A period of the recording ends at a pause, or when probes were lost. Frees in between are not seen, so the storages
- * of earlier periods are forgotten. */
+/* A period of the recording ends at a pause, or when probes were lost. Frees between two periods are missed, so the
+ * storages of earlier periods are forgotten. */
 struct ms_host_account_key {
     __u64 space; /* ms_space.id */
     __u32 period;
@@ -62,7 +62,7 @@ MS_LAYOUT(ms_host_site_key, 24);
 /* Storages of one stack. */
 struct ms_host_site {
     __s64 bytes; /* live */
-    __u64 calls; /* of its Python, as in the key of `host_calls` */
+    __u64 calls; /* hash of its Python calls, as in the key of `host_calls` */
 };
 MS_LAYOUT(ms_host_site, 16);
 
@@ -75,9 +75,9 @@ MS_LAYOUT(ms_host_calls_key, 24);
 
 /* Frees between two readings of the collector. */
 struct ms_host_frees {
-    __s64 low;     /* the lowest number of live bytes right after a free */
-    __s64 high;    /* the highest number of live bytes right before a free */
-    __s64 fall;    /* the largest difference between `high` so far and the number right after a free */
+    __s64 low;     /* the lowest value of live bytes right after a free */
+    __s64 high;    /* the highest value of live bytes right before a free */
+    __s64 fall;    /* the largest fall from `high` so far to the live bytes right after a free */
     __u32 reading; /* 0: nothing was freed so far */
     __u32 pad;
 };

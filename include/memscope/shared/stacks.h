@@ -71,8 +71,8 @@ enum ms_stack_event_kind {
  * walk at every page would cost too much. */
 #define MS_SAMPLE_BYTES (512 << 10)
 #define MS_SITES 16384
-/* Maximum number of stacks of one process. The collector raises it when it has forgotten stacks of the process. Four
- * processes that make new stacks all the time cannot fill the map. */
+/* Maximum number of stacks of one process. The collector raises it when it has forgotten stacks of the process. The map
+ * has room for more than four processes that make new stacks all the time. */
 #define MS_STACKS_PER_PROCESS 3072
 
 /* The address space of one process: by pid in the map `spaces`. */

@@ -30,7 +30,7 @@
 /* Threads of all targets that can be stalled in reclaim at one time. */
 #define MS_STALLED_THREADS 4096
 
-/* Each kind of loss has its own counter: slot, and word used as a metric label. */
+/* Each kind of loss has its own counter. X(SLOT, word that is used as a metric label) */
 #define MS_LOSSES(X)                                                                                                   \
     X(RING_FULL, "ring_full")                       /* an event was dropped: the collector did not read fast enough */ \
     X(CGROUP_TOO_DEEP, "cgroup_too_deep")           /* membership undecided after MS_CGROUP_DEPTH ancestors */         \
