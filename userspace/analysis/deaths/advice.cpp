@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kShrink = "a smaller batch, fewer DataLoader workers, less prefetching";
 
 std::string per_minute(double bytes_per_second) {
-    constexpr double kMost = 1e18;  // a file may hold any number
+    constexpr double kMost = 1e18;  // upper bound, because a report file can contain any number
     const double size = std::fmin(std::fmax(bytes_per_second, 0) * 60, kMost);
     return human_size(Bytes{static_cast<std::uint64_t>(size)}) + " a minute";
 }

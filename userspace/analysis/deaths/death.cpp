@@ -102,8 +102,8 @@ bool asks_to_end(int signal) {
     return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGPIPE || signal == SIGTERM;
 }
 
-// Signals with which a program ends after a failed allocation, whether it checked for the failure (SIGABRT) or not
-// (SIGSEGV).
+// Signals with which a program ends after a failed allocation: SIGABRT if it checks for the failure, SIGSEGV if it does
+// not.
 bool gives_up_with(int signal) { return signal == SIGABRT || signal == SIGSEGV; }
 
 bool is_from_itself(const SentSignal& sent, const DeathEvidence& evidence) {

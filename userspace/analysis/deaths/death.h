@@ -36,8 +36,8 @@ struct DeathScene {
     std::optional<AddressSpace> memory{};   // of the process, when it was last read
 };
 
-// Decides why the process ended; none if it just exited. The caller fills in times, roles, paths of cgroups and mounts,
-// and the explanation.
+// Decides why the process ended. None for a normal exit, and for a signal with which users end a job, such as SIGTERM.
+// The caller fills in times, roles, paths of cgroups and mounts, and the explanation.
 std::optional<Death> decide_death(const DeathEvidence& evidence, const DeathScene& scene);
 
 // The fatal signal with its sender. Null if memscope did not see the signal being sent.

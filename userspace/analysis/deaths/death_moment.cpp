@@ -29,7 +29,8 @@ int rank_of(DeathCause cause) {
     return 4;
 }
 
-// Of several OOM victims, the kernel chose the largest. Smaller victims only exit sooner.
+// Of several victims of the OOM killer, the largest is decisive, because the kernel chooses the largest process. The
+// times of the exits do not decide, because a smaller process frees its memory faster and so exits earlier.
 bool more_decisive(const Death& a, const Death& b) {
     const auto order = [](const Death& death) {
         const bool killed_along = death.oom && !death.oom->marked;

@@ -12,15 +12,15 @@ struct DeathMoment {
     std::string target{};
     std::vector<Death> deaths{};  // never empty; the decisive one first
 
-    bool is_news() const { return deaths.front().news; }  // otherwise it is the teardown after an earlier event
+    bool is_news() const { return deaths.front().news; }  // false: the deaths are the teardown after an earlier event
 };
 
 // A death is listed in every target that contains the process. Here it counts for the innermost target only.
 std::vector<DeathMoment> death_moments(const Snapshot& now);
 
-// The newest of these snapshots (oldest first) in which the process still held the memory that it died with, because a
-// killed process frees its memory for a while before it is gone. Otherwise the newest snapshot with the target; null if
-// there is none.
+// The newest of these snapshots (oldest first) in which the process still held at least 90 % of the memory that it died
+// with. Later snapshots can show less, because a killed process frees its memory for a while before it is gone. If
+// there is no such snapshot: the newest snapshot with the target. Null: the target is in none.
 const Snapshot* last_alive(const std::deque<SnapshotPtr>& recent, const std::string& target, const Death& death);
 
 // True if `later` continues the event of `decisive`, which was already reported: a process of the same target died

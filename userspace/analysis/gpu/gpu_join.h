@@ -15,8 +15,9 @@ GpuId device_of(const GpuAccount& account, const std::vector<GpuDevice>& devices
 GpuId device_of(const std::optional<GpuUuid>& uuid, pid_t pid, const std::vector<GpuDevice>& devices);
 
 // Joins the driver's list of processes with the processes of a target. `taken_ns` is the time of the list on the boot
-// clock: a process that started later only reuses the pid of an earlier one. The driver uses pids of the host, so
-// `processes` must have those, too (sorted by pid). Does not sum up roles.
+// clock: a process that started after this time is not in the list. If the list has its pid, that pid belonged to an
+// earlier process. The driver uses pids of the host, so `processes` must have those, too (sorted by pid). Does not sum
+// up roles.
 TargetGpu join_gpu(std::span<const GpuDevice> devices, std::uint64_t taken_ns, std::span<const Process> processes);
 
 // The processes that hold GPU memory, with the index of their GPU. The index is none for a process on several GPUs or

@@ -21,9 +21,9 @@ class GpuJudge {
 
   private:
     // Uses the figures of NVML if there are any, because they include contexts and memory that was allocated before
-    // watching began. The sums of CUDA calls are judged only while NVML reports nothing. The two differ by gigabytes,
-    // so they are never in one series: the first answer of NVML begins a new series, and a series from NVML gets no
-    // samples while NVML does not answer.
+    // watching began. The sums of CUDA calls are judged only while NVML reports nothing. The two sources differ by
+    // gigabytes, so one series never mixes them: the first answer of NVML begins a new series, and a series from NVML
+    // gets no samples while NVML does not answer.
     enum class Source { driver, calls };
     struct Held {
         Judge judge;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kLongestPause = 10;       // windows
 constexpr double kShortest = 0.1;          // share of a window after which it may end early
-constexpr double kNegligible = 0.05 / 60;  // share of a window; a lower cost proves nothing
+constexpr double kNegligible = 0.05 / 60;  // share of a window; a lower cost is too small to be compared
 
 }  // namespace
 

@@ -17,9 +17,10 @@ constexpr int kEnoughIntervals = 3;        // two may be a coincidence
 constexpr double kMostGivenBack = 0.5;
 constexpr double kMostKept = 0.5;  // share of the growth; a line that keeps less is not named as its owner
 constexpr double kNoEvidence =
-    0.5;  // value of GrowingLines::repeated that is neither at the same lines nor at new ones
+    0.5;  // neutral value of GrowingLines::repeated: neither at_same_lines() nor at_new_lines()
 constexpr std::size_t kMostLines = 1024;
-constexpr std::int64_t kLittleKept = 4 << 20;  // bytes; less may be given back in the next moment
+// Bytes; a line that keeps less is not named, because it may free that much soon.
+constexpr std::int64_t kLittleKept = 4 << 20;
 
 double positive(double value) { return std::max(value, 0.0); }
 
@@ -27,7 +28,7 @@ double positive(double value) { return std::max(value, 0.0); }
 
 void LineHistory::add(Sum& sum, double grown, double repeated, double given_back) {
     if (grown < kLittleGrowth) {
-        sum.given_back += given_back;  // memory of earlier growth, freed late
+        sum.given_back += given_back;  // the freed memory belongs to growth of earlier intervals
         return;
     }
     sum.recent = sum.recent * kFade + grown;

@@ -69,11 +69,11 @@ class EarlyLines {
 
     bool is_due(Seconds now) const { return !ended_ && now - last_ >= every_; }
     void update(Seconds now, std::span<const LineGrowth> lines);
-    void end() { ended_ = true; }  // the lines are known better by now
+    void end() { ended_ = true; }  // LineHistory knows the growing lines by now, or there is a verdict
     bool is_ended() const { return ended_; }
 
-    // "validate (train.py:35) keeps at least 23 MiB more than when watching began." At least, because the recording of
-    // tensors can have paused. Empty if no line keeps half of what lines are known to keep. Printable.
+    // "validate (train.py:35) keeps at least 23 MiB more than when watching began." "At least", because the recording
+    // of tensors can have paused. Empty if no line keeps half of what lines are known to keep. Printable.
     const std::string& text() const { return text_; }
 
   private:

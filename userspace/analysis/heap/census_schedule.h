@@ -20,12 +20,12 @@ struct CensusWish {
     Bytes anon{};          // its size, for an estimate of the cost
     bool urgent = false;   // false: a census after the warm-up, to compare later ones with
     bool objects = false;  // also a census of its Python objects
-    bool soon = false;     // a short time since the last census is enough
+    bool soon = false;     // may follow the last census after a tenth of the usual time
     bool always = false;   // a leak was just found: like `soon`, and the budget is ignored
 };
 
-// The processes of a target to take a census of: of each role and rank the process with most own anonymous memory, at
-// most four, largest first. Processes that are too small to matter are left out.
+// Chooses the processes of a target of which a census is taken: for each role and rank, the process with the most own
+// anonymous memory. At most four, largest first. Leaves out processes that hold only a small part of the memory.
 constexpr std::size_t kMostCensuses = 4;  // of a target, at a time
 std::vector<CensusWish> largest_processes(std::span<const Process> processes);
 // The number of processes that are large enough for a census. `role`: only processes of this role and rank.
@@ -35,8 +35,8 @@ std::size_t count_large(std::span<const Process> processes, const std::optional<
 // role or of a GPU becomes `leaking`, and again from time to time while it leaks, and when a precursor becomes active.
 class CensusTrigger {
   public:
-    // `while_leaking`: time between two censuses during a leak. There are several, because a leak continues for hours
-    // and a census says nothing about memory that grew after it.
+    // `while_leaking`: time between two censuses during a leak. Censuses are repeated, because a leak continues for
+    // hours and a census says nothing about memory that grew after it.
     explicit CensusTrigger(Seconds while_leaking) : while_leaking_(while_leaking) {}
 
     enum class Reason { none, warmup_ended, urgent, leak_found };
@@ -51,10 +51,11 @@ class CensusTrigger {
     Seconds last_urgent_{};
 };
 
-// Bounds the cost of censuses that memscope takes by itself: at most one of a process in five minutes (`again`), or in
-// a tenth of that time if CensusWish says `soon` or `always`. Averaged over an hour, censuses with Python objects take
-// no more than 1 % of a core, and censuses without objects 0.1 %. A census that is too early or too expensive waits. If
-// only its objects are too expensive, it is taken without them. The first census of a leak is always taken.
+// Bounds the cost of censuses that memscope takes by itself: at most one census of each process in five minutes
+// (`again`), or in a tenth of that time if CensusWish says `soon` or `always`. Averaged over an hour, censuses with
+// Python objects take no more than 1 % of a core, and censuses without objects 0.1 %. A census that is too early or too
+// expensive waits. If only its objects are too expensive, it is taken without them. The first census of a leak is
+// always taken.
 class CensusSchedule {
   public:
     static constexpr Seconds kAgain = std::chrono::minutes(5);

@@ -62,7 +62,8 @@ std::string live_sentence(const HeapCensus& census) {
         return fmt::format("{} are live small Python objects: something holds them.", of(python, census.anon));
     std::string sentence = fmt::format("{} are live blocks: something holds them.", of(live, census.anon));
     const auto trimmable = census.allocator.trimmable;
-    if (!trimmable || is_large(census.part(HeapPart::malloc_free), census.anon)) return sentence;  // said already
+    // If much memory is free, the sentence about free memory has the trimmable size.
+    if (!trimmable || is_large(census.part(HeapPart::malloc_free), census.anon)) return sentence;
     return sentence + fmt::format(" malloc_trim(0) would give back only {}.", human_size(*trimmable));
 }
 

@@ -10,8 +10,8 @@
 // The difference of two censuses of the Python objects of one process.
 namespace memscope {
 
-// An entry of a list of the later census. A change that is not known is absent. An entry that the earlier census does
-// not have has grown from 0, but only if that census has read everything.
+// An entry of a list of the later census. A change that is not known is absent. If the earlier census has read
+// everything and does not list the entry, the entry has grown from 0.
 template <class T>
 struct Changed {
     const T* now = nullptr;  // in the later census, which must outlive this

@@ -166,8 +166,8 @@ double own_share(const Forecast& forecast, const Judgement& held, const Judgemen
     return own.spike ? share(static_cast<double>(own.spike->height.n), static_cast<double>(held.spike->height.n)) : 0;
 }
 
-// True if the judgement is based on the time before the job's processes exited, and too little time has passed since
-// then for a new one.
+// True if the judgement is about the time before the job's processes exited, and too little time has passed since their
+// exit for a new judgement.
 bool is_of_before(const std::optional<Seconds>& ended, const Judgement& judgement) {
     return ended && judgement.since < *ended && judgement.until < *ended + kFreshAfter;
 }

@@ -39,8 +39,8 @@ struct SteadyRise {
 };
 
 // Extrapolates the last 10 to 60 s of a size. It needs no verdict, so it works for a job that reaches its limit shortly
-// after watching began. It is made for the last minutes only: it does not recognize spikes, which the caller has to
-// exclude.
+// after watching began. It is meant for the last minutes before a limit. It does not recognize spikes, so the caller
+// has to exclude them.
 class Trend {
   public:
     static constexpr Seconds kLongest{60};

@@ -15,8 +15,8 @@ std::uint64_t held(const Process& process) {
 
 bool holds_more(const Process* a, const Process* b) { return held(*a) > held(*b); }
 
-// The grower of the whole target. None while the floor of the target does not rise, because some process has always
-// grown most.
+// The grower of the whole target. None while the floor of the target does not rise, because then the process that grew
+// most is not a cause of anything: in every target some process has grown most.
 std::optional<pid_t> grower_of(const TargetSnapshot& target) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict || !verdict->grower) return std::nullopt;

@@ -91,7 +91,7 @@ void OwnMemory::follow(std::uint64_t scan_began_ns, std::span<Process> processes
         } else if (task.parent > kInit) {
             record.ancestors.push_back({task.parent, 0});  // siblings have the same entry
         } else {
-            record.ancestors.push_back(task.id);  // init adopts any orphan, so it proves no relation
+            record.ancestors.push_back(task.id);  // init adopts every orphan: these are no siblings
         }
         records_.emplace(task.id, std::move(record));
     }
@@ -108,7 +108,8 @@ void OwnMemory::read(std::uint64_t scan_began_ns, std::span<Process> processes, 
         if (scan_began_ns >= record.first_ns + kWaitForReadingNs) record.known = true;
         record.shared = std::min(record.shared, memory.anon + memory.swap);
         const SharingReading* reading = reading_of(readings, id);
-        if (reading && !reading->pages) record.known = true;  // its pages cannot be read, so this will not improve
+        // If its pages cannot be read, a later reading will not be more exact.
+        if (reading && !reading->pages) record.known = true;
         if (reading && reading->pages && reading->read_ns != record.read_ns) {
             const PageSharing& pages = *reading->pages;
             record.read_ns = reading->read_ns;
@@ -131,7 +132,8 @@ void OwnMemory::read(std::uint64_t scan_began_ns, std::span<Process> processes, 
 
 void OwnMemory::count_orphaned_pages(std::span<Process> processes, const SharingReadings& readings) const {
     struct Siblings {
-        std::vector<std::pair<Process*, Bytes>> members{};  // with the size of its pages that the holder does not have
+        // Each with the bytes of its inherited pages that the holder does not have.
+        std::vector<std::pair<Process*, Bytes>> members{};
         Bytes most{};  // the largest of these sizes, because the pages are mostly the same
         Bytes sum{};
     };

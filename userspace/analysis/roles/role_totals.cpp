@@ -35,7 +35,7 @@ const PageSharing* pages_of(const Process& process, const SharingReadings& readi
     return reading != readings.end() && reading->second.pages ? &*reading->second.pages : nullptr;
 }
 
-// The pid of the process that its pages come from: its parent since the fork, otherwise itself.
+// The pid of the process whose pages it shares: its parent if it was forked without an exec, otherwise itself.
 pid_t family_of(const Process& process) {
     return process.task.forked_without_exec ? process.task.parent : process.task.id.pid;
 }

@@ -15,7 +15,8 @@ constexpr Bytes kSmall{4ULL << 20};
 void arrive(const Sharer& sharer, const Sharers& before, std::uint64_t before_ns, const Sharers& now, Bytes page,
             SharingChange& change) {
     const bool born = sharer.id.start_ns >= before_ns;
-    if (!sharer.forked && born) return;  // after an exec its memory is its own and counts in both sums
+    // After an exec it shares nothing: its memory is in both sums, which does not change D.
+    if (!sharer.forked && born) return;
     const Sharer* parent_before = find_sharer(before, sharer.parent);
     const Sharer* parent_now = find_sharer(now, sharer.parent);
     if (!born || !parent_now) {
@@ -35,7 +36,8 @@ void arrive(const Sharer& sharer, const Sharers& before, std::uint64_t before_ns
 }
 
 void leave(const Sharer& sharer, const std::set<pid_t>& parents, SharingChange& change) {
-    if (!sharer.forked && !parents.contains(sharer.id.pid)) return;  // its memory was all its own and leaves both sums
+    // A process that shared nothing leaves both sums, which does not change D.
+    if (!sharer.forked && !parents.contains(sharer.id.pid)) return;
     if (sharer.anon > kSmall)
         change.blind = true;
     else
@@ -210,7 +212,8 @@ std::optional<Bytes> UnsharingTracker::fall_of_sharing(const Tick& tick, const S
     const double rise = signed_difference(summed_anon(now), *tick.cgroup_anon) -
                         signed_difference(summed_anon(before_), *cgroup_anon_before_) - number(change.added) +
                         number(change.taken);
-    // A parent that grew before the fork has passed more memory to its children than is known: not a debt.
+    // If the parent grew before the fork, its children have inherited more memory than is known. Then the rise is no
+    // noise, so it is not added to the debt.
     if (rise > 0 && (change.added.n > 0 || change.taken.n > 0)) return Bytes{};
     debt_ = std::min(debt_ + rise, number(kMostDebt));
     if (debt_ >= 0) return Bytes{};

@@ -29,9 +29,9 @@ const Sharer* find_sharer(const Sharers& all, const ProcessId& id);
 const Sharer* find_sharer(const Sharers& all, pid_t pid);
 Bytes summed_anon(const Sharers& all);
 
-// The processes that started and ended between two ticks, and their effect on the memory that is counted more than
-// once: a fork adds the memory of the parent to it, an exit removes the memory that the process shared, whose size is
-// not known.
+// The processes that started and ended between two ticks, and their effect on D, the memory that is counted more than
+// once (see UnsharingTracker). A fork adds the memory of the parent to D. An exit removes the memory that the process
+// shared. The size of that memory is not known.
 struct SharingChange {
     std::map<ProcessId, Bytes> born{};  // forked since then by a known parent: upper bound of the inherited memory
     Bytes added{};                      // memory that these forks added

@@ -6,7 +6,8 @@
 namespace memscope {
 namespace {
 
-constexpr double kReadingsInAWindow = 64;  // the growing process does not change from tick to tick
+// There is not a reading at every tick, because the growing process stays the same for many ticks.
+constexpr double kReadingsInAWindow = 64;
 constexpr Bytes kLeastGrowth{1ULL << 20};
 constexpr double kLeastShare = 0.2;  // share of the rise of its role or target
 constexpr int kMostLevels = 64;      // a tree that changes during the read may contain cycles

@@ -142,7 +142,8 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     if (std::exchange(run_, target.run) != target.run) lines_.run_began();
     if (target.lines) update_lines(now, *target.lines);
     free_.update(now - wall, target.heap);
-    // The memory that is left after all processes have exited is not the job's memory, so the verdict stays as it is.
+    // Memory that is left after all processes have exited is not memory of the job, so it is not added to the series
+    // and the verdict stays.
     const bool known = target.memory.measured_at.empty() ||
                        std::ranges::all_of(target.processes, [](const Process& process) { return process.own_known; });
     if (!target.processes.empty() && known) add(whole_, now, held_parts(target, judged), target.processes.size());

@@ -24,7 +24,7 @@ constexpr double kSlowsFor = 0.1;          // growth that slows down replaces `l
 // A judgement with less than full evidence replaces the last accusation with full evidence after this time, if the
 // floor still rises.
 constexpr double kStaysFull = 0.3;
-// After this time it replaces that accusation in any case.
+// After this time such a judgement replaces that accusation even if the floor does not rise.
 constexpr double kStaysFlat = 0.45;
 constexpr double kRunBegins = 0.2;  // a fall of a spiky curve counts as a restart after this long
 constexpr double kSameRun = 0.1;    // two restarts are at least this far apart
@@ -36,7 +36,7 @@ constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
 constexpr double kStillASpike = 0.4;   // of the usual height
 constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope predicts
 constexpr double kErrorsOfFloor = 2;   // the present floor may be higher by this many standard errors
-constexpr double kErrorsOfLeak = 3;    // the same while judgements still say `leaking`
+constexpr double kErrorsOfLeak = 3;    // like kErrorsOfFloor, while judgements still say `leaking`
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not measurable
 constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak

@@ -66,8 +66,8 @@ class VerdictHysteresis {
     bool restarts_from_tree_ = false;
     std::optional<Accusation> accusation_{};  // the last judgement that said `leaking`
     // The last judgement that said `leaking` with full evidence. After a leak has stopped, judgements say `leaking` for
-    // some more time, with a slope that gets smaller and a line that fits less. Each of them would move the time from
-    // which the floor has to be flat.
+    // some more time, with a slope that gets smaller and a line that fits less. If they counted, each of them would
+    // move the time from which the floor has to be flat.
     std::optional<Accusation> full_accusation_{};
     std::optional<Verdict> pending_{};        // a verdict that is not shown yet
     Seconds pending_since_{};                 // time of the first judgement with the verdict `pending_`

@@ -100,8 +100,8 @@ std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& f
     return best;
 }
 
-// The 80 % quantile of the moves of the floor within `lag` seconds, before the rise began. The last part of a warm-up
-// is no usual move, so only moves after the budget count if there are enough of them.
+// The 80 % quantile of the moves of the floor within `lag` seconds, before the rise began. Moves at the end of a
+// warm-up are larger than usual, so only moves after the budget are used if there are enough of them.
 double usual_move(const Findings& findings, const Rise& rise) {
     const Floor& floor = findings.floor;
     const double until = rise.began;
@@ -178,10 +178,10 @@ bool is_wander(const Findings& findings, const Rise& rise) {
     return !findings.spikes && fall_of_middle(findings) > 0.45 * rise.bytes;
 }
 
-// The lowest sample of a tooth is above its bottom by the growth until the first sample. If the sampling interval
-// nearly divides the period, each tooth is sampled a little later than the one before, so the lows seem to rise until
-// the delay reaches a whole interval. Then one tooth has one sample more or fewer than the others. A rise during which
-// this happened several times is not caused by the sampling.
+// The lowest sample of a tooth is above the bottom of the tooth by as much as the series grows between the fall and the
+// first sample. If the sampling interval nearly divides the period, each tooth is sampled a little later than the one
+// before, so the lows seem to rise until the delay reaches a whole interval. Then one tooth has one sample more or
+// fewer than the others. A rise during which this happened several times is not caused by the sampling.
 bool phase_passes(const Findings& findings, const Rise& rise) {
     constexpr double kTooth = 0.45;  // of the usual height
     constexpr std::ptrdiff_t kSeveral = 3;

@@ -51,7 +51,7 @@ struct Bar {
     double budget_ends = 0;  // seconds since the first sample: a rise has to continue after it ...
     double least_after = 0;  // ... for at least this many seconds
     double factor = 1;       // Evidence::bar
-    bool vague = false;      // the points scatter because their values are uncertain: more scatter is allowed
+    bool vague = false;      // the values of the points are uncertain, so more scatter is allowed
     bool teeth = false;      // the points are the lowest samples of teeth, which vary
 };
 

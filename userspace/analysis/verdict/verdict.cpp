@@ -53,7 +53,7 @@ Findings find_out(std::span<const Bin> bins, double budget) {
 // longer that too few points are left.
 std::optional<Findings> find_out_by_teeth(const Findings& findings) {
     constexpr double kStretch = 1.3;    // periods: nearly every stretch contains the bottom of a tooth
-    constexpr double kMostTeeth = 0.5;  // of the teeth: with fewer bottoms, the teeth are too low to differ from noise
+    constexpr double kMostTeeth = 0.5;  // share of the teeth: with fewer bottoms, the teeth are no higher than noise
     if (!findings.spikes) return std::nullopt;
     const Spikes& spikes = *findings.spikes;
     std::optional<Floor> floor;
@@ -183,7 +183,7 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
     if (findings.warmup.ended) start = std::max(start, *findings.warmup.ended);
     judgement.leak_started = began + Seconds(start);
     if (findings.warmup.grew && !findings.warmup.ended && start > findings.start())
-        judgement.warmup_ended = judgement.leak_started;  // no pause between them, so both are at the kink
+        judgement.warmup_ended = judgement.leak_started;  // no pause in between: the warm-up ends where the leak starts
     judgement.confidence = std::min(0.99, 0.75 + 0.02 * std::min(12.0, rise.strength - 4));
 }
 
