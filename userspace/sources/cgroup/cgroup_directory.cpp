@@ -201,8 +201,8 @@ Result<std::vector<CgroupDirectory>> CgroupDirectory::open_chain(const CgroupHie
     auto taken = take(*std::move(root), "");
     if (!taken) return failed(taken.error(), "");
     chain.push_back(*std::move(taken));
-    // Opens each component from its parent's descriptor, so that the ancestors are those of this very cgroup even if
-    // one of them is renamed meanwhile.
+    // Opens each component from its parent's descriptor, so that the opened directories are the ancestors of this
+    // cgroup even if one of them is renamed meanwhile.
     for (const std::string_view component : components) {
         const std::string here = joined(chain.back().path(), component);
         auto child = open_directory_at(chain.back().fd(), std::string(component).c_str());

@@ -47,8 +47,8 @@ class OomKills {
     Result<std::uint64_t> sum_up(const CgroupDirectory& top);  // walks the subtree
     std::uint64_t total() const { return total_; }
 
-    // The counters that one walk read, by cgroup. An incomplete walk proves nothing about cgroups that it did not
-    // reach.
+    // The counters that one walk read, by cgroup. An incomplete walk does not show whether cgroups that it did not
+    // reach still exist.
     using Counts = std::map<CgroupId, std::uint64_t>;
     void take(const Counts& seen, bool complete);
 

@@ -64,7 +64,7 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     if (wait != NativeReads::Wait::no) {
         lock.lock();
     } else if (!lock.try_lock()) {
-        is_loading_ = true;  // by another thread
+        is_loading_ = true;  // another thread is loading the symbols
         return nullptr;
     }
     is_loading_ = false;
@@ -132,7 +132,8 @@ bool ProcessCode::is_mapped(std::uint64_t address) const {
 namespace {
 
 // Stacks that were walked without frame pointers contain values that are not addresses. Each of them would cause a read
-// of the address space, so after some reads there is a pause between two reads.
+// of the address space. So reads have a pause between them: after kReadsWithoutPause reads, and in a large address
+// space from the first read on.
 constexpr unsigned kReadsWithoutPause = 8;
 constexpr Seconds kPause{0.1};
 constexpr Seconds kPauseOfLarge{1};

@@ -148,7 +148,7 @@ class NativeSymbols {
     struct Process {
         ProcessCode code{};
         Seconds read_at{};          // when the last read was requested
-        unsigned rereads = 0;       // since a read that was made because of the age of the one before
+        unsigned rereads = 0;       // reads for unknown addresses since the last read that was made because of age
         std::uint64_t reading = 0;  // number of the read that is under way; 0: none
     };
     using ModuleKey = std::tuple<unsigned, unsigned, std::uint64_t, std::string>;  // device, inode, path

@@ -221,7 +221,7 @@ GpuDevice Nvml::read_one(const Found& device) {
     const int code = read_memory(device.handle, out);
     if (code != nvml::kSuccess && code != nvml::kNotSupported && code != nvml::kNoPermission) {
         out.trouble = nvml_error_text(code);
-        return out;  // a lost GPU answers no other call either
+        return out;  // a lost GPU fails in all other calls as well
     }
     nvml::Utilization utilization{};
     if (calls_.utilization && calls_.utilization(device.handle, &utilization) == nvml::kSuccess)

@@ -142,7 +142,7 @@ class TcacheFinder {
         const std::uint64_t page = page_bytes(), end = node + reach;
         for (std::uint64_t at = node - reach; at < end && !deadline_.has_passed();) {
             const std::uint64_t next = rounded_down(at, page) + page;
-            if (!memory_.pages().contains(at)) {  // a read of it would cost a system call
+            if (!memory_.pages().contains(at)) {  // a read of an absent page would cost a system call for nothing
                 at = next;
                 continue;
             }

@@ -196,7 +196,7 @@ class CensusTaker {
         try {
             census_.objects = std::make_shared<ObjectCensus>(
                 take_object_census(heap, most_bytes, ReadDeadline(budget_.objects_time), census_.incomplete));
-        } catch (const std::bad_alloc&) {  // the parts are complete, and they are kept
+        } catch (const std::bad_alloc&) {  // the census keeps its parts, which are complete
             count(HeapGap::too_many);
         }
     }
@@ -270,7 +270,8 @@ class CensusTaker {
         count(HeapGap::too_many, free.cut_off);
         count(HeapGap::time_limit, free.late ? 1 : 0);
         if (count_inconsistent_arenas(*glibc_) > glibc_->arenas.size() / 2) count(HeapGap::torn);
-        if (allocator != AllocatorName::glibc) return;  // these are not the numbers of the allocator in use
+        // Another allocator serves malloc() in this process, so the figures of glibc do not describe it.
+        if (allocator != AllocatorName::glibc) return;
         census_.allocator.version = glibc_version_;
         census_.allocator.arenas = glibc_->arenas.size();
         census_.allocator.trimmable = Bytes{std::min(free.trimmable, malloc_free_)};

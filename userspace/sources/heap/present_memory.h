@@ -90,8 +90,8 @@ Result<PresentPagesReading> read_present_pages(const Fd& process, const ProcessM
                                                Pace& pace, const ReadDeadline& deadline,
                                                PageScan scan = PageScan::if_available);
 
-// Of these pages, those that another process maps, too: pages from a fork that neither process has written to since.
-// Empty if they cannot be read. Stops at `most_runs` and at the deadline.
+// Returns those of the pages that another process maps, too: pages from a fork that neither process has written to
+// since. Empty if they cannot be read. Stops at `most_runs` and at the deadline.
 PresentPages read_shared_pages(const Fd& process, const PresentPages& pages, std::size_t most_runs, Pace& pace,
                                const ReadDeadline& deadline);
 

@@ -52,7 +52,7 @@ bool still_lives(const SysRoot& root, const FoundProcess& process) {
     const auto leader = read_stat(directory);
     if (!leader || leader->start != process.start) return false;
     if (!leader->exiting) return true;
-    // The first thread can exit long before the others.
+    // Checks all threads, because the first thread can exit long before the others.
     std::error_code ignored;
     for (const auto& thread : fs::directory_iterator(directory / "task", ignored))
         if (const auto stat = read_stat(thread.path()); stat && !stat->exiting) return true;

@@ -18,7 +18,7 @@ std::optional<LoggedOomKill> parse_oom_line(std::string_view record);
 // privileges.
 class KernelLog {
   public:
-    // open() needs CAP_SYSLOG if dmesg is restricted, later reads do not
+    // Needs CAP_SYSLOG if dmesg is restricted. Later reads do not need it.
     static Result<KernelLog> open(const SysRoot& root);
 
     void take(const std::function<void(const LoggedOomKill&)>& visit);  // OOM kills since the last call

@@ -37,7 +37,7 @@ std::optional<NodeSet> parse_bound_nodes(std::string_view numa_maps);
 // single mappings (mbind()) are not read.
 std::optional<NodeSet> read_process_nodes(const SysRoot& root, pid_t pid, const NodeSet& memory_nodes);
 
-// Swap counts as it does for the host, because it takes pages of any node.
+// Swap counts as in the limit of the host, because pages of any node can be swapped out.
 LimitCandidate numa_candidate(const NodeSet& nodes, const NodeMemory& sum, const HostMemory& host, bool swap_counts);
 
 }  // namespace memscope

@@ -41,8 +41,9 @@ Result<PageSample> sample_pages(const Fd& process, const ProcessMaps& maps, Byte
 // /proc/PID/statm.
 std::optional<PageSharing> extrapolate(const PageSample& sample, std::string_view statm, Bytes page);
 
-// Of these addresses, in ascending order, those whose page is no anonymous memory: neither present nor swapped out, or
-// a page of a file. ESRCH if the process has exited or has released its memory.
+// Returns those of the addresses whose page is not anonymous memory any more: the page is neither present nor swapped
+// out, or it is a page of a file. `addresses` and the result are in ascending order. ESRCH if the process has exited or
+// has released its memory.
 Result<std::vector<std::uint64_t>> absent_pages(const Fd& process, std::span<const std::uint64_t> addresses,
                                                 Bytes page);
 

@@ -49,7 +49,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text);
 // True if the process has begun to exit and has not finished. The kernel needs a while to free the memory of a large
 // process.
 bool is_ending(const SysRoot& root, ProcessId id);
-// Of the process that has this pid now. Reads only `stat`, which no process can block.
+// The id of the process that has this pid now. Reads only `stat`, because no process can block that read.
 std::optional<ProcessId> process_with(const SysRoot& root, pid_t pid);
 
 // CPU time of these processes and of their ended children since their start. Reads at most 256 of them.

@@ -199,7 +199,7 @@ class ObjectCensusTaker {
             return std::tuple(a.length, a.retained(), b.node) > std::tuple(b.length, b.retained(), a.node);
         };
         Best largest(by_size);
-        Best longest(by_length);  // a long container may not yet retain much
+        Best longest(by_length);  // a container with many items can grow although it retains little so far
         const ObjectLayout& layout = reader_.layout();
         HeapCopy& memory = reader_.memory();
         const Address modules = memory.word(memory.word(layout.stack.runtime + layout.stack.runtime_interpreters) +

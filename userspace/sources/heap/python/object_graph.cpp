@@ -454,8 +454,9 @@ void ObjectGraph::add_unreached() {
         reach(root.node);
     };
     for (const ObjectRoot& root : uncertain_) add_unless_reached(root);  // temporary values of running frames
-    if (gaps_.late || memory_.late()) return;  // some references were not read, so nothing is known about the rest
-    std::vector<NodeNumber> held;              // collected before reach(), because they may refer to one another
+    // If some references were not read, an object without a path need not be unreachable.
+    if (gaps_.late || memory_.late()) return;
+    std::vector<NodeNumber> held;  // collected before reach(), because they may refer to one another
     for (NodeNumber node = 1; node < count(); ++node)
         if (!reached_[node] && is_held_from_outside(node)) held.push_back(node);
     for (const NodeNumber node : held) roots_.push_back({ObjectRoot::native, kNative, node, 0});
