@@ -21,7 +21,8 @@ namespace memscope {
 template <class T>
 concept HasFields = requires(T& value) { value.fields(); };
 
-// Stands for a member of any type. Only for the count below, so it is not defined.
+// Converts to a member of any type. Used only in the requires expression that counts members, so the conversion needs
+// no definition.
 struct AnyMember {
     template <class T>
     operator T() const;

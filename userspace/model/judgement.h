@@ -65,7 +65,7 @@ struct Judgement {
     double rise = 0;      // bytes by which the floor rose: since the leak began, or since the start
     double overhang = 0;  // bytes by which spikes, or else the usual highest values, are above the floor
     Doubt doubt = Doubt::none;
-    bool steady = false;     // of `warming_up`: grows linearly and has freed nothing
+    bool steady = false;     // for `warming_up`: memory grows linearly, and nothing was freed
     Seconds warmup{};        // the warm-up budget
     bool only_fell = false;  // memory fell at `restarted`, but the process tree shows no restart
 };

@@ -72,7 +72,7 @@ struct MemoryState {
     // on v1, which removes a page from its swap count when it is swapped in. None: this kernel does not report it (v2
     // before 5.12).
     std::optional<Bytes> swap_cached{};
-    // The kernel's high-water mark of the usage, page cache included, since the cgroup was created. None if the kernel
+    // The kernel's high-water mark of the usage since the cgroup was created, page cache included. None if the kernel
     // has no memory.peak (added in 5.19).
     std::optional<Bytes> peak{};
     std::optional<Bytes> peak_in_run{};  // the high-water mark, if it rose during the run without page cache

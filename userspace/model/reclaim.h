@@ -15,9 +15,9 @@ struct ReclaimStalls {
     Seconds total() const { return memcg + direct; }
 };
 
-// The stalls of one target and of all targets inside it. The kernel counts a stall for the innermost target alone; the
-// caller adds what rise() returns to the counters of all targets around it, the innermost included. So the sum of an
-// outer target never falls when an inner target ends.
+// The stalls of one target and of all targets inside it. The kernel counts a stall only for the innermost target. The
+// caller adds the result of rise() to the counters of this target and of all targets around it. So the sum of an outer
+// target does not fall when an inner target ends.
 class StallCounter {
   public:
     // `counted`: the stalls that the kernel has counted for this target since it is watched, without the stalls of

@@ -25,7 +25,7 @@ struct Process {
     TaskSample task{};
     Role role = Role::other;
     std::optional<int> rank{};                     // rank of its series
-    std::optional<int> folded_rank{};              // its rank, if `rank` is left out because there are too many
+    std::optional<int> folded_rank{};              // its rank, if `rank` is none because the target has too many ranks
     std::optional<int> slot{};                     // of a DataLoader or compile worker and of its successor
     double start_time = 0;                         // seconds since 1970
     std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none

@@ -54,7 +54,7 @@ void apply_settings(Skeleton& skeleton, const FeatureSettings& settings) {
     if (!settings.allocates_at_probes) preallocate(skeleton.obj);
 }
 
-// Makes an object use maps of other objects instead of its own. To be called before loading.
+// Makes an object use maps of other objects instead of its own. Call this before loading.
 bool share_maps(bpf_object* object, const SharedMaps& shared);
 // Maps of a loaded object that later objects are to share.
 SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names);

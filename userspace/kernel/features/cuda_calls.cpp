@@ -61,7 +61,7 @@ Result<std::unique_ptr<CudaCalls>> CudaCalls::start(const Plan& plan, const Feat
             for (const char* program : kPrograms) prepare(program);
         });
     if (!object) return object.error();
-    auto ends = planned;  // programs at exit and at exec
+    auto ends = planned;  // the programs that run at exits and execs
     std::erase(ends, return_program);
     if (auto attached = object->attach(ends); !attached) return attached.error();
     auto state = std::make_unique<State>(State{

@@ -47,7 +47,7 @@ bool finds_fault_addresses() {
         char* const page = pages.memory + i * page_bytes();
         if (i % 2 == 0)
             *const_cast<volatile char*>(page) = 1;
-        else if (::getrandom(page, 1, 0) != 1)  // the kernel faults
+        else if (::getrandom(page, 1, 0) != 1)  // here the page fault happens in the kernel
             return false;
         if (found != reinterpret_cast<std::uintptr_t>(page)) return false;
     }

@@ -30,7 +30,7 @@ Result<Fd> open_faults(std::uint64_t kind, int cpu) {
     event.size = sizeof event;
     event.sample_period = 1;
     event.sample_type = PERF_SAMPLE_ADDR;
-    event.exclude_kernel = 0;  // read() into a fresh buffer faults in the kernel
+    event.exclude_kernel = 0;  // counts faults in the kernel, too: read() into a new buffer makes the kernel touch it
     Fd fd(static_cast<int>(::syscall(SYS_perf_event_open, &event, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!fd) return system_error(errno, "count page faults");
     return fd;
@@ -234,7 +234,7 @@ std::vector<int> GrowthStacks::event_fds() const { return {ring_buffer__epoll_fd
 
 void GrowthStacks::drain(const KernelEvents& events) {
     if (!events.code || !events.stack || !events.grew || !events.sample) return;
-    // Before reading, so that a process that grows from now on wakes the collector again.
+    // Reset before the events are read, so that a process that grows from now on wakes the collector again.
     state_->object->bss->growth_event_pending = 0;
     state_->events = &events;
     state_->left = state_->most_at_once;

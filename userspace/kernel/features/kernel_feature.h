@@ -56,10 +56,10 @@ struct KernelEvents {
     std::function<void()> cuda_refused{};  // the CUDA driver refused memory to a watched process
 };
 
-// What people are told about a feature that is started later, when a process maps a certain library.
+// The text for users about a feature that is started later, when a process maps a certain library.
 struct LateFeature {
     std::string_view title{};
-    std::string_view use{};  // if the kernel accepts it
+    std::string_view use{};  // what the feature shows, if the kernel accepts it
 };
 
 // One BPF object while it runs. start() of a feature loads it and attaches its programs, the destructor detaches them.

@@ -43,7 +43,7 @@ struct ProbeRequest {
 // Makes a group with a duplicate of the program's file descriptor.
 Result<ProbeGroup> probe_group(const bpf_program* program, ProbeAt at, std::vector<ProbePoint> points);
 
-// To be called before the program is loaded, if many_at_once will be used.
+// Call this before the program is loaded, if many_at_once will be used.
 void prepare_for_many(bpf_program* program);
 
 // The probes of one file, in every process that maps it, for as long as this object lives.

@@ -105,7 +105,7 @@ struct Death {
     std::optional<int> exit_status{};  // or its exit status
     DeathSender sender = DeathSender::none;
     std::optional<NamedProcess> sent_by{};  // the process that sent the signal, if one did
-    std::string sent_for{};  // the service that the sender belongs to, by its name: "kubelet", "Slurm"; else empty
+    std::string sent_for{};  // the process manager that the sender belongs to: "kubelet", "Slurm"; else empty
     bool news = true;        // false: the tree shut itself down; counted, but not reported
     std::optional<AddressSpace> memory{};          // at the last tick
     std::optional<Bytes> rss_anon{};               // when it was chosen as a victim, else at the last tick

@@ -62,7 +62,7 @@ struct GpuUse {
     Bytes reserved_total() const;
     // Reserved, but in no tensor: cached, fragmented, or held by libraries other than PyTorch. None: not known.
     std::optional<Bytes> cached() const;
-    GpuUse& operator+=(const GpuUse& other);  // a value that only one side has counts as the sum
+    GpuUse& operator+=(const GpuUse& other);  // a value that is absent on one side counts as 0 there
 };
 
 struct PinnedUse {

@@ -104,7 +104,7 @@ struct Growth {
     HostTensorRecording host_tensors{};
     GrowthSpan span{};
     std::optional<GrowthOwner> owner{};  // none: memscope does not know which line keeps the memory
-    std::string sentence{};              // what a user should read first; empty: nothing to say
+    std::string sentence{};              // the sentence that outputs show first; empty: there is nothing to say
 
     const GrowthPlane& plane(PlaneKind kind) const;
     GrowthPlane& plane(PlaneKind kind);

@@ -6,7 +6,8 @@
 namespace memscope {
 
 void LiveSamples::insert(Space& space, std::uint64_t address, const Sample& sample) {
-    if (!space.samples.emplace(address, sample).second) return;  // the older sample names the first toucher
+    // An older sample at this address stays, because its stack touched the page first.
+    if (!space.samples.emplace(address, sample).second) return;
     space.bytes[sample.stack] += sample.bytes;
     ++count_;
 }
@@ -40,7 +41,7 @@ void LiveSamples::add(const GrowthSample& sample) {
 
 void LiveSamples::add_one(const GrowthSample& sample) {
     Space& space = spaces_[sample.process];
-    if (sample.space < space.id) return;  // of a program before an exec
+    if (sample.space < space.id) return;  // the sample is of the program before an exec
     if (sample.space > space.id) {
         clear(space);
         space.id = sample.space;
@@ -95,7 +96,7 @@ void LiveSamples::bring_back(Space& space, const Change& change) {
 
 namespace {
 
-// The part of an event that takes pages away.
+// The range from which an event removes pages: it unmaps, replaces or discards them, or moves them elsewhere.
 struct Removed {
     AddressRange range{};
     bool moves = false;
@@ -108,7 +109,7 @@ std::optional<Removed> removed_by(const RangeEvent& event) {
         case MS_RANGE_GIVE_BACK:
             return Removed{event.range};
         case MS_RANGE_MOVED:
-        case MS_RANGE_COPIED:  // with pages only if the old range has a size (MREMAP_DONTUNMAP)
+        case MS_RANGE_COPIED:  // moves the pages only if the old range has a size (MREMAP_DONTUNMAP)
             return Removed{event.old, true};
         default:
             return std::nullopt;
@@ -120,7 +121,7 @@ std::optional<Removed> removed_by(const RangeEvent& event) {
 void LiveSamples::apply(const RangeEvent& event) {
     if (event.call == MS_RANGE_END) return end(event.id);
     const auto found = spaces_.find(event.id);
-    if (event.call == MS_RANGE_FORK || event.call == MS_RANGE_EXEC) {  // a new address space has nothing of the old one
+    if (event.call == MS_RANGE_FORK || event.call == MS_RANGE_EXEC) {  // no sample of the previous address space stays
         Space& fresh = spaces_[event.id];
         change(fresh, {.time_ns = event.time_ns, .range = {0, UINT64_MAX}});
         fresh.lost = event.lost;
@@ -129,7 +130,8 @@ void LiveSamples::apply(const RangeEvent& event) {
     const auto removed = removed_by(event);
     if (!removed || removed->range.begin == removed->range.end) return;
     Space& space = found != spaces_.end() ? found->second : spaces_[event.id];
-    // It is not known which pages the lost events took away, and the addresses of these pages may be in use again.
+    // memscope does not know which pages the lost events have removed, and the addresses of these pages may be in use
+    // again. So all samples are dropped.
     if (event.lost > space.lost) clear(space);
     space.lost = event.lost;
     if (removed->moves && event.range.size() < removed->range.size()) {  // it shrinks: the rest is unmapped
@@ -231,8 +233,8 @@ void LiveSamples::thin(const ProcessId& process) {
     if (found == spaces_.end()) return;
     Space& space = found->second;
     ++space.halvings;
-    space.absent.clear();  // their bytes are from before the halving
-    // Every second sample by address: neighbours were mostly touched at the same stack.
+    space.absent.clear();  // the bytes of these samples are not doubled, so they must not come back
+    // Keeps every second sample in the order of addresses, because neighbours were mostly touched at the same stack.
     bool keep = false;
     for (auto it = space.samples.begin(); it != space.samples.end();) {
         keep = !keep;

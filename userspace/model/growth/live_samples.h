@@ -28,7 +28,8 @@ class LiveSamples {
     void add(const GrowthSample& sample);
     void apply(const RangeEvent& event);
     void end(const ProcessId& process);
-    // All samples that were taken before `time_ns` have been added.
+    // Call this when all samples that were taken before `time_ns` have been added: earlier range events are not needed
+    // any more.
     void forget_events_before(std::uint64_t time_ns);
 
     // By stack. kNoStack: samples without a stack.
@@ -43,7 +44,7 @@ class LiveSamples {
     // then and its event has not arrived yet, the event brings the sample back.
     void remove_absent(const ProcessId& process, const std::vector<std::uint64_t>& addresses, std::uint64_t began_ns,
                        std::uint64_t ended_ns);
-    // The stacks have lost their names: their samples are counted without a stack from now on.
+    // The names of this stack were forgotten, so its samples are counted without a stack from now on.
     void forget_stack(StackId stack);
     // Halves the number of samples and doubles the bytes for which each stands.
     void thin(const ProcessId& process);
@@ -63,7 +64,7 @@ class LiveSamples {
     };
     struct Absent {
         Sample sample{};
-        std::uint64_t found_ns = 0;  // at the latest
+        std::uint64_t found_ns = 0;  // latest time at which the page was found absent
     };
     struct Space {
         SpaceId id{};

@@ -25,7 +25,7 @@ class MappedGrowth {
     static constexpr std::size_t kMostInherited = 1024;
 
     void apply(const RangeEvent& event);
-    // Call this for each followed process that is alive. An unknown process existed before watching began. Of a known
+    // Call this for each followed process that is alive. An unknown process existed before watching began. For a known
     // process, `lost` can be newer than the count in its last event.
     void track(ProcessId id, std::uint64_t lost);
     void end(ProcessId id);  // the process has exited, or it cannot be read any more
@@ -51,8 +51,8 @@ class MappedGrowth {
   private:
     struct Space {
         std::shared_ptr<RangeMap> ranges = std::make_shared<RangeMap>();
-        bool inherited =
-            false;  // `ranges` are still those of the parent: most children exec or exit before they map anything
+        // `ranges` is still shared with the parent, because most children exec or exit before they map anything.
+        bool inherited = false;
         bool is_new = false;  // not read yet
         bool to_be_read = false;
         bool has_attached = false;  // has a System V segment whose size has to be read

@@ -71,7 +71,8 @@ class RangePieces {
     const MappedTotals& totals() const { return totals_; }
     std::size_t size() const { return pieces_.size(); }
     std::size_t most() const { return most_; }
-    Bytes left_out() const { return left_out_; }  // in total, because their unmapping is not seen
+    // Sum since the start. It never falls, because memscope does not notice when such a range is unmapped.
+    Bytes left_out() const { return left_out_; }
 
   private:
     struct Rest {
@@ -91,7 +92,7 @@ class RangePieces {
 };
 
 // The ranges of one address space, and the stack that mapped each. Small private mappings are not sent
-// (MS_RANGE_LEAST_BYTES), so a range that is not known here is one of those.
+// (MS_RANGE_LEAST_BYTES), so a range that is not in the map is such a mapping.
 //
 // Events of calls that remove memory are sent before the removal. The removed pieces are kept, by thread, until the
 // call has failed or the thread makes another call.

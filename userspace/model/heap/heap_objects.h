@@ -10,7 +10,8 @@
 #include "base/units.h"
 
 // The result of a census of the Python objects of one process. All names come from the watched process: any bytes, but
-// bounded in length by the reader. Values, contents of strings and dict keys that may be data are never in here.
+// bounded in length by the reader. The result never contains values, contents of strings, or dict keys that may be
+// data.
 namespace memscope {
 
 // All objects of one type.
@@ -143,8 +144,8 @@ struct HeldObjects {
     // The containers that grew most, or that hold most if no change is known. The last one may be a larger container
     // whose change is unknown.
     std::vector<HolderChange> holders{};
-    // The container that holds most. It is the largest container. If a container inside it holds more than half of it,
-    // it is that inner container, and so on.
+    // The container that outputs name as the largest holder. The search begins with the container that retains most. If
+    // a container inside it retains more than half of that, the search goes on with the inner container, and so on.
     std::optional<Holder> most{};
     std::vector<TensorTotal> tensors{};  // by device
     std::vector<OtherGrowth> others{};   // largest first

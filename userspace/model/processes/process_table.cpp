@@ -166,7 +166,7 @@ void ProcessTable::on(const Moved& event) {
     place(*process, event.target);
     process->task.time_ns = event.time_ns;
     if (event.target != kNoCgroup) return;
-    // The process has left all targets. For every counter this is the same as an exit.
+    // The process has left all targets. For the counters of targets this is like an exit.
     end(living_.find(event.id.pid));
 }
 
@@ -209,8 +209,9 @@ void ProcessTable::admit(const ScannedTask& scanned) {
 
 void ProcessTable::miss(Living::iterator process, std::uint64_t scan_began_ns, const IsEnding& is_ending) {
     if (process->second.task.time_ns >= scan_began_ns) return;
-    // A process that had ended when it was checked has sent its exit event by then, but perhaps after the events of
-    // this scan were taken. The events are taken again before the next scan, which then knows the exit.
+    // If is_ending() says that the process has ended, its exit event has been sent. But the event may have come after
+    // the events of this scan were taken. They are taken again before the next scan, so only a process that is missing
+    // there as well has a lost exit event.
     if (!process->second.ended_unseen) {
         process->second.ended_unseen = !is_ending || !is_ending(process->second.task.id);
         return;

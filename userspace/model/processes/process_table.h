@@ -71,10 +71,10 @@ class ProcessTable {
     // processes, because the exit of a large process takes a while.
     using IsEnding = std::function<bool(ProcessId)>;
     void reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns, const IsEnding& is_ending = {});
-    // For a target that is not watched any more: moves its processes to the enclosing target, or ends them if there is
-    // none.
+    // Call this when a target is not watched any more. Moves its processes to the enclosing target, or ends them if
+    // there is none.
     void retarget(CgroupId gone, CgroupId enclosing);
-    // To be called when ended processes have been counted. Living processes are settled one by one.
+    // Call this when ended processes have been counted. Living processes are settled one by one.
     void forget_ended();
 
     using Living = std::map<pid_t, TrackedProcess>;
