@@ -22,7 +22,8 @@ std::vector<const Process*> processes_to_read(const TargetSnapshot& target, std:
     return {&*std::ranges::max_element(target.processes, {}, &Process::own_anon)};
 }
 
-// A census with objects, if there is one: otherwise no growth of objects would be known.
+// The census to compare the next census with. Prefers a census with objects, because the growth of objects needs two of
+// them.
 std::optional<HeapCensus> earlier_census(const TargetSnapshot& target, const ProcessId& process) {
     for (const ProcessHeap& known : target.heap)
         if (known.census.process == process) return known.with_objects ? *known.with_objects : known.census;

@@ -12,13 +12,13 @@
 // functions.
 namespace memscope {
 
-// Growth of a target at the latest tick. Wait::yes is not for the thread of the ticks.
+// Growth of a target at the latest tick. Do not use Wait::yes on the thread of the ticks.
 GrowthSource growth_of_latest(GrowthRecorder* recorder, const LatestSnapshot& latest_snapshot, NativeReads::Wait wait);
 
 // Takes censuses of one process, or of the largest ones.
 HeapSource heap_on_request(HeapRecorder& recorder);
 
-// Growth at a death: collected at once, named when the symbols are loaded.
+// Growth at a death. The growth is collected at once, and named when the symbols are loaded.
 DeathReporter::GrowthOf growth_at_death(GrowthRecorder* recorder);
 
 // These two run on the thread that writes recordings.

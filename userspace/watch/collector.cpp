@@ -97,7 +97,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
     if (session_.find<GrowthStacks>())
         growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *session_.find<GrowthStacks>(), cuda_->calls(),
                                                    *host_tensors_, options.python, budget);
-    // Not `this`: a collector is moved after its construction.
+    // Captures `reads_` and not `this`, because a collector is moved after its construction.
     heap_ = std::make_unique<HeapRecorder>([helpers = reads_](const HeapJob& job) { return helpers->heap.ask(job); },
                                            [growth = growth_.get()](HeapCensus& census) {
                                                if (growth) growth->name_mappings(census);
@@ -207,8 +207,8 @@ void Collector::take_events() {
     if (refresh_.is_due_between_ticks(read_clock().boot_ns)) refresh_targets();
 }
 
-// Queries the GPU driver as soon as an allocation has failed. A later query may be too late, because a process that
-// exits after the failure frees its memory at once.
+// Queries the GPU driver as soon as an allocation has failed. A query at the next tick may be too late, because a
+// process that exits after the failure frees its memory at once.
 void Collector::watch_cuda_failures() {
     const CudaCalls* calls = session_.find<CudaCalls>();
     if (!calls || !gpus_) return;

@@ -34,7 +34,8 @@ std::optional<View> open_view(const WatchOptions& options, const GrowthSource& g
     return view ? std::optional<View>(std::move(*view)) : std::nullopt;
 }
 
-// Opens standard error now, because a later message may say that no file descriptor is free.
+// Opens standard error now, because opening it later fails if no file descriptor is free, and a message may have to say
+// exactly that.
 Display::Display(const WatchOptions& options, std::optional<LineStream> output, std::optional<View> view)
     : options_(&options), output_(std::move(output)), view_(std::move(view)) {
     if (auto opened = LineStream::open(STDERR_FILENO)) messages_.emplace(std::move(*opened));

@@ -137,7 +137,7 @@ Status Loop::tick() {
     parts_.pulse.ticked();
     for (const Error& refused : collector.take_refusals()) parts_.display.warn(refused);
     if (collector.finished() && taken->targets.empty()) return Done{};  // the last values stay visible
-    // Before anything else, because memscope may be OOM-killed next.
+    // The first use of the tick, because the OOM killer may kill memscope next.
     parts_.reports.take(*taken, boot_time(), collector.unread_targets());
     add_own_state(*taken);
     const auto snapshot = std::make_shared<const Snapshot>(std::move(*taken));
@@ -159,7 +159,7 @@ void Loop::miss_tick(const Error& error) {
                              "raise the limit of open files (LimitNOFILE= of a service, ulimit -n in a shell)"});
 }
 
-// What the outputs have lost, which the collector cannot know.
+// Adds the losses and states of the outputs, because the collector does not know them.
 void Loop::add_own_state(Snapshot& snapshot) const {
     SelfSample& self = snapshot.self;
     self.dropped["json_tick_skipped"] = parts_.display.skipped();
@@ -184,7 +184,7 @@ Status Loop::check_helpers() {
 }
 
 void Loop::hand_out(const SnapshotPtr& snapshot) {
-    // First, because an action should run before the limit is reached.
+    // Actions come first, because an action should run before the limit is reached.
     parts_.actions.take_precursors(*snapshot, boot_time(), parts_.collector.unread_targets());
     parts_.display.warn_of_output();
     report_deaths();  // first of the printed lines: other lines of this tick refer to deaths
@@ -206,14 +206,15 @@ void Loop::report_deaths(DeathReporter::Symbols symbols) {
     for (const std::vector<std::string>& lines : reports.finish_reports(boot_time(), symbols))
         parts_.display.notify_of_death(lines);
     parts_.actions.take_deaths(reports.reported(), reports.unreported_moments(), boot_time());
-    const auto whole = reports.take_reports();  // also if nothing is recorded, because they take memory
+    // Taken even if nothing is recorded, because reports that are not taken stay in memory.
+    const auto whole = reports.take_reports();
     if (!recorder_) return;
     for (const auto& report : whole) recorder_->report(report);
     for (const ReportedDeath& death : reports.reported())
         if (!death.file.empty()) recorder_->note("report", death.file);
 }
 
-// Waits for symbols, because after the last tick this delays nothing else.
+// Waits for symbols. After the last tick this is allowed, because no tick waits for the loop any more.
 void Loop::report_last_deaths() {
     const Seconds until = boot_time() + kLastSymbols;
     while (parts_.reports.awaits_symbols() && !stopped_ && boot_time() < until) {

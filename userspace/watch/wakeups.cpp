@@ -90,7 +90,7 @@ Wake Wakeups::wait() {
             return said;
         }
         const bool terminal = said == Wake::keys || said == Wake::resize;
-        const bool can_wait = terminal || said == Wake::watchdog;  // they are still pending at the next call
+        const bool can_wait = terminal || said == Wake::watchdog;  // the next call reports these wakes again
         // `output` is reported only once. Another wake may replace it, because every wake writes pending output.
         const bool must_not_wait =
             wake == Wake::command_ended || (can_wait && (wake == Wake::tick || wake == Wake::output));

@@ -89,10 +89,11 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& a
     const auto is_alive = [root](ProcessId id) { return static_cast<bool>(open_process(root, id)); };
     ServiceNotifier service = ServiceNotifier::from_environment();
     const bool is_service = service.exists();
-    auto actions = Actions::start(options, is_alive);  // first: its helper must inherit nothing of the watcher
+    auto actions = Actions::start(options, is_alive);  // first, because its helper must inherit nothing of the watcher
     if (!actions) return cannot(actions.error());
     for (const std::string& trouble : actions->take_troubles()) warn(plain_error(trouble));
-    auto wakeups = Wakeups::open(command != nullptr);  // before the servers: their threads inherit the blocked signals
+    // Opened before the servers start, because their threads inherit the blocked signals.
+    auto wakeups = Wakeups::open(command != nullptr);
     if (!wakeups) return cannot(wakeups.error());
     allow_many_open_files();
     auto output = open_output(options);
@@ -108,7 +109,8 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& a
     for (const Error& refused : collector->refused()) warn(refused);  // memscope works without these features
     auto reports = open_reports(options);
     auto recordings = open_recordings(options);
-    // Before the servers start their threads: a thread keeps the capabilities that it starts with.
+    // Drops privileges before the servers start their threads, because a thread keeps the capabilities that it starts
+    // with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
     Heartbeat heartbeat(options.interval);  // must outlive the servers, which read it

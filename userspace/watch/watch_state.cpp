@@ -111,10 +111,11 @@ TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings read
                        .gpu = std::move(readings.gpu),
                        .lines = std::move(readings.lines)};
     target.sharing.describe(machine.sharing, out);
-    target.heap.describe(out);  // before judging: it can explain growth
+    target.heap.describe(out);  // before judging, because censuses can explain growth
     out.roles = sum_by_role(out.processes);
     target.cuda_failures.describe(out);
-    target.deaths.hand_over(out);  // before judging: a forecast for a process that has died does not hold any more
+    // Also before judging, because a forecast for a process that has died is not valid any more.
+    target.deaths.hand_over(out);
     target.runs.name(out);
     const Seconds boot = std::chrono::nanoseconds(machine.now.boot_ns);
     target.judge.consider(boot, Seconds(machine.now.unix_seconds), out, machine.gpus);

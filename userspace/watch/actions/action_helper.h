@@ -21,8 +21,8 @@ struct ActionCommands {
     const std::vector<std::string>& of(ActionEvent event) const { return words[static_cast<std::size_t>(event)]; }
 };
 
-// Runs commands for a watcher that has given up the privileges for it. To be called in a child that was forked while
-// the watcher still had its privileges and had opened nothing. The helper and its commands end with the watcher.
+// Runs commands for a watcher that has given up the privileges for it. Call this in a child that was forked while the
+// watcher still had its privileges and had opened nothing. The helper and its commands end with the watcher.
 [[noreturn]] void be_action_helper(Fd socket, const ActionCommands& commands, pid_t watcher);
 
 }  // namespace memscope

@@ -22,7 +22,7 @@ class Actions {
     // The path of the recording of a target; empty: there is none.
     using RecordingOf = std::function<std::string(const std::string& target)>;
 
-    // Forks the helper, if there are commands. To be called before the watcher opens files, blocks signals or gives up
+    // Forks the helper, if there are commands. Call this before the watcher opens files, blocks signals or gives up
     // privileges, because the helper inherits all of that.
     static Result<Actions> start(const WatchOptions& options, IsAlive is_alive);
 
@@ -38,7 +38,7 @@ class Actions {
     void pump();
 
     bool idle() const { return queue_.idle(); }
-    Seconds patience() const;  // by then all running commands have ended or were killed
+    Seconds patience() const;  // after this time all running commands have ended or were killed
     const ActionTally& tally() const { return tally_; }
     std::vector<std::string> take_lines();     // a line for each command that succeeded since the last call
     std::vector<std::string> take_troubles();  // new errors since the last call

@@ -48,10 +48,10 @@ class DeathRecorder {
         std::uint64_t read_ns = 0;
         LoggedOomKill kill{};
     };
-    std::deque<Line> lines_{};  // of the kernel log, of the last minute
+    std::deque<Line> lines_{};  // lines of the kernel log from the last minute
     std::vector<DeathEvidence> undecided_{};
     bool has_news_ = false;
-    std::deque<ProcessId> seen_{};                 // latest reported ends: the last two threads may both report one
+    std::deque<ProcessId> seen_{};  // latest exits: the last two threads of a process may both report its exit
     std::map<ProcessId, std::uint64_t> ending_{};  // roots of process trees: when their end began, boot clock
 };
 

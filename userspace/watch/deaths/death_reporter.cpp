@@ -258,7 +258,7 @@ bool DeathReporter::add_growth(Pending& pending, Seconds now, Symbols symbols) {
     report.advice = advice_for(report, top_site_of(report, kSiteWidth));
     keep_within_bounds(report);
     write(pending);
-    pending.growth = {};  // it holds much memory: all call sites
+    pending.growth = {};  // it holds all call sites, which take much memory
     return true;
 }
 

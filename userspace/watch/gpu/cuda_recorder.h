@@ -58,7 +58,7 @@ class CudaRecorder {
     std::uint64_t live_entries() const { return live_entries_; }  // of the BPF map of allocations, at the last tick
 
   private:
-    using AccountKey = std::tuple<pid_t, std::uint64_t, int>;  // process, instance, device
+    using AccountKey = std::tuple<pid_t, std::uint64_t, int>;  // pid, instance (new after an exec), device
     static AccountKey key_of(const GpuAccount& account) {
         return {account.process.id.pid, account.process.instance, account.device};
     }

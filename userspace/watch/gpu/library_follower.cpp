@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostLibraries = 16;      // each has a process that holds its probes
 constexpr std::size_t kMostKnown = 64;          // including libraries that cannot be followed
-constexpr std::size_t kMostChecksPerTurn = 50;  // thousands of mappings, as with a driver, take 1 ms
+constexpr std::size_t kMostChecksPerTurn = 50;  // a check takes 1 ms if the process has thousands of mappings
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 constexpr std::uint64_t kLingerNs = 60 * kSecondNs;
 // Attaching takes some milliseconds. On kernels that attach one probe at a time it takes some tenths of a second.
@@ -132,7 +132,7 @@ void LibraryFollower::update(Session& session, Library& library, std::uint64_t n
         }
         case ProbeHolder::State::lost:
             lost(library, now_ns);
-            return update(session, library, now_ns);  // starts the next holder, if its time has come
+            return update(session, library, now_ns);  // starts the next holder if its retry is due
     }
 }
 

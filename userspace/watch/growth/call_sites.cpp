@@ -7,10 +7,11 @@
 namespace memscope {
 namespace {
 
-// A share is this part of the budget for names. One address space may use one share, and one share is the reserve
-// between two folds.
+// The budget for names has this many shares. The names of one address space may use one share. Between two folds, all
+// names together may exceed the budget by one share.
 constexpr std::size_t kSharesOfNames = 4;
-constexpr std::size_t kModest = 16;  // part of a share: an address space with fewer names may use a second reserve
+// An address space that uses at most this part (1/16) of a share may exceed the budget by a second share.
+constexpr std::size_t kModest = 16;
 
 auto place_of(const NativeLocation& location) { return std::tuple(location.module.get(), location.offset); }
 

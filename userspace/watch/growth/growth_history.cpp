@@ -130,8 +130,8 @@ bool GrowthHistory::is_peak(Bytes held) const {
     return !peak_ || static_cast<double>(held.n) > kNewPeak * static_cast<double>(peak_->held.n);
 }
 
-// True if the peak is to be stored again, kPeakAgain after it was stored: each time if it has risen by less than
-// kNewPeak, and once if it has only lasted.
+// True if the peak must be stored again. That is never the case before kPeakAgain has passed. Then it is stored each
+// time the target has risen above it (by less than kNewPeak), and once if the target has only stayed near it.
 bool GrowthHistory::is_lasting_peak(const Moment& moment) const {
     if (!peak_ || moment.now - peak_->at < kPeakAgain) return false;
     if (moment.held > peak_->held) return true;

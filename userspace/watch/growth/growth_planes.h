@@ -13,8 +13,8 @@
 
 namespace memscope {
 
-// What processes hold at each call site, from the recorders of all kinds of growth. From any thread, except what is
-// marked.
+// What processes hold at each call site, from the recorders of all kinds of growth. Any thread may call these
+// functions, except functions whose comment names a thread.
 class GrowthPlanes {
   public:
     struct Recorders {
@@ -26,7 +26,7 @@ class GrowthPlanes {
     };
     GrowthPlanes(const Recorders& recorders, GrowthLedger& ledger) : from_(recorders), ledger_(ledger) {}
 
-    // For a process that has just ended: what it held at its end.
+    // The growth of a target. For a process that has just ended it is what the process held at its end.
     SitePlanes of(const TargetSnapshot& target);
     // Age of the oldest check which of the resident pages still exist. `nullopt`: no process has samples, or one was
     // not checked yet.

@@ -38,7 +38,7 @@ void StackIntake::take_or_defer(pid_t pid, const Record& record) {
     deferred_[pid].emplace_back(record);
     expect_names(record);
     if (++deferred_count_ <= kMostDeferred) return;
-    // Too many to wait any longer: names those of the process that has most of them, with what is known.
+    // Too many records wait. Names the records of the process that has the most, with what is known.
     name_ended(std::ranges::max_element(deferred_, {}, [](const auto& each) { return each.second.size(); })->first);
 }
 

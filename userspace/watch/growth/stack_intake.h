@@ -20,7 +20,7 @@
 namespace memscope {
 
 // Turns the stacks that the kernel sends into call sites, while their processes run. A record waits until a helper has
-// read the data of its process that name it. Belongs to the thread of the ticks.
+// read the data of the process that is needed to name it. Belongs to the thread of the ticks.
 class StackIntake {
   public:
     StackIntake(std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, ResidentRecorder& resident,
@@ -38,7 +38,8 @@ class StackIntake {
     void find_python_again() { python_.check_waiting(); }
     int find_python_fd() const { return python_.retry_fd(); }  // readable when find_python_again() is due
 
-    // Until its maps are read again, those that are known are of the program before.
+    // Call this after an exec. Until the maps of the process are read again, the known maps are those of the previous
+    // program.
     void executed(pid_t pid) { replaced_.insert(pid); }
     // Names the records of the program that the process ran before the exec. The records of its present program wait
     // until the maps of this program are read.

@@ -8,7 +8,7 @@
 namespace memscope {
 namespace {
 
-// Longer than the time limit of one census, because several may be wanted.
+// Longer than the time limit of one census, because several censuses may be waiting.
 constexpr std::chrono::seconds kPatience{75};
 constexpr std::size_t kMostRequests = 64;
 

@@ -16,7 +16,7 @@ class HelperSpawner {
   public:
     enum class Helper : char { reader = 'r', heap_reader = 'h', probe_holder = 'p' };
     struct Work {
-        std::function<void()> prepare{};               // once, in the spawner: give up privileges
+        std::function<void()> prepare{};               // runs once, in the spawner: gives up privileges
         std::function<void(Fd socket)> serve{};        // in each reader, until the socket is closed
         std::function<void(Fd socket)> read_heaps{};   // in each heap reader, until the socket is closed
         std::function<void(Fd socket)> hold_probes{};  // in each probe holder, until the socket is closed

@@ -32,7 +32,8 @@ constexpr std::size_t kMostBackOffs = 4096;
 constexpr std::size_t kMostOfCgroup = 3;
 // A helper that is late but works gets this many times its deadline, because it may be slow on a busy machine.
 constexpr std::uint64_t kMostDeadlines = 10;
-constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // a helper that fails at its start must not cost a whole core
+// A delay, so that a helper that fails at each start does not use a whole core.
+constexpr std::uint64_t kRestartDelayNs = 50'000'000;
 constexpr std::uint64_t kSpawnAgainNs = kNsPerSecond;  // after spawn() has failed
 
 std::uint64_t now() { return read_clock().boot_ns; }

@@ -9,7 +9,7 @@ namespace memscope {
 CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet permitted);
 
 // Permanently gives up all capabilities except `kept`, for this thread and for the threads and programs that it starts
-// later. To be called while there is only one thread, and after the user's command has been forked, because the command
+// later. Call this while there is only one thread, and after the user's command has been forked, because the command
 // keeps its capabilities.
 Status keep_only(CapabilitySet kept);
 

@@ -13,12 +13,12 @@ inline constexpr int kOwnOomScore = -900;
 Result<int> own_oom_score(const SysRoot& root);
 
 // Lowers our oom_score_adj, so that the kernel does not kill memscope when the whole machine runs out of memory. Never
-// raises it. Needs CAP_SYS_RESOURCE. To be called after the user's command has been forked, because the command must
-// not inherit the score.
+// raises it. Needs CAP_SYS_RESOURCE. Call this after the user's command has been forked, because the command must not
+// inherit the score.
 Status lower_own_oom_score(const SysRoot& root);
 
 // Raises the soft limit of open files to the hard limit, because every target keeps its directory open. The usual soft
-// limit of 1024 is for programs that use select(). To be called after the user's command has been forked, because the
+// limit of 1024 is for programs that use select(). Call this after the user's command has been forked, because the
 // command must not inherit the limit.
 void allow_many_open_files();
 // True if so few file descriptors are free that they must be reserved for reading files and for connections. `newest`:

@@ -60,7 +60,7 @@ std::vector<fs::path> from_below(const fs::path& cgroup) {
 bool remove_with_children(const fs::path& cgroup) {
     bool removed = true;
     for (const fs::path& each : from_below(cgroup)) removed = ::rmdir(each.c_str()) == 0 || errno == ENOENT;
-    return removed;  // the last one is `cgroup` itself
+    return removed;  // the last cgroup of the list is `cgroup` itself
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void RunRecorder::update(const ProcessTable& processes, WatchedTargets& targets)
             all.insert(all.end(), its.begin(), its.end());
         }
     for (auto& [id, its] : by_target) {
-        // Parents before their children.
+        // Sorts parents before their children, as JobRuns::update() requires.
         std::ranges::sort(its, {}, [](const TrackedProcess* process) {
             return std::pair(process->task.id.start_ns, process->task.id.pid);
         });

@@ -45,7 +45,7 @@ class TargetSource {
 
     virtual void begin_tick() {}    // before the memory of any target is sampled
     virtual Changes refresh() = 0;  // since the last call
-    // No target is left, and none can come any more. `living`: number of processes that are watched now.
+    // True if no target is left and no target can appear any more. `living`: number of processes that are watched now.
     virtual bool finished(std::size_t living) const = 0;
 };
 
