@@ -12,7 +12,7 @@ namespace memscope {
 struct Offer {
     struct Job {
         WatchCandidate candidate{};
-        std::optional<Limit> limit{};  // of its cgroup; none: it has no cgroup of its own, or unreadable
+        std::optional<Limit> limit{};  // of its cgroup; none: it has no cgroup of its own, or the limit is unreadable
     };
     std::vector<Job> jobs{};       // largest first
     std::size_t unreadable = 0;    // processes that could not be read

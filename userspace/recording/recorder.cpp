@@ -394,7 +394,7 @@ Status Recorder::commit() {
     for (auto& [name, track] : tracks_) track.fresh = false;
     std::erase_if(unsaved_, [](const UnsavedReport& each) { return each.written; });
     const std::lock_guard lock(mutex_);
-    if (uncommitted_ > 0) {  // otherwise nothing was written, which proves nothing about the disk
+    if (uncommitted_ > 0) {  // otherwise nothing was written, so the disk may still be full
         up_ = true;
         failed_.reset();
     }

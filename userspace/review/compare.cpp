@@ -23,8 +23,8 @@ constexpr double kLeastShare = 0.01;
 constexpr double kLeastBytes = 1 << 20;
 constexpr double kSlopeErrors = 3;  // standard errors by which two slopes must differ
 
-// These values come first, in this order. They are compared only if all runs have them. A role or a GPU that a run does
-// not have counts as 0.
+// These values come first, in this order. They are compared only if all runs have them. Values of roles and GPUs
+// follow. If a run does not have a role or a GPU, the value counts as 0.
 constexpr std::array<std::string_view, 7> kNames = {"peak",  "kernel_peak", "warmup_peak", "plateau_peak",
                                                     "floor", "slope",       "processes"};
 

@@ -238,7 +238,8 @@ std::string peak_sentence(const Comparison& comparison) {
                     fmt::format("{} holds {} {}", part.line, size_text(part.bytes), part.bytes > 0 ? "more" : "less"));
             return fmt::format("The peak is {}: {}.", all, joined(words));
         }
-        // Owners are known, but their sum does not match. Then first touches do not explain the peak, either.
+        // The owners of memory are known, but their sum does not match the difference. Then lines that only touched
+        // memory first do not explain the peak, either.
         if (!named.empty()) return {};
     }
     return {};

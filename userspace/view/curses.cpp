@@ -205,8 +205,8 @@ std::string Curses::draw(const std::vector<Line>& lines) {
         const auto put = [&](const std::string& text, Style style) {
             attr_t look = lines[y].selected ? A_REVERSE : attributes(style);
             ::wattr_set(stdscr, look, colour_ && !lines[y].selected ? pair_of(style) : short{0}, nullptr);
-            // Each span is drawn at its own column. If the terminal has another width for a character than we do, the
-            // next span still starts at the right column.
+            // Each span is drawn at its own column, so that it starts at the right column even if the terminal and
+            // display_width() disagree about the width of an earlier character.
             ::mvwaddwstr(stdscr, static_cast<int>(y), static_cast<int>(x), wide(text).c_str());
             x += display_width(text);
         };

@@ -40,8 +40,8 @@ struct Series {
 };
 
 // Exactly `width` columns, the newest at the right. If there are more ticks than columns, neighbouring ticks share a
-// column. The number of a tick decides its column, so that a complete column does not change any more. The scale spans
-// at least 5 % of the level, so that a flat line with noise is drawn flat, in the middle.
+// column. The number of a tick determines its column, so a complete column does not change when further ticks follow.
+// The scale spans at least 5 % of the level, so that a flat line with noise is drawn flat, in the middle.
 std::string sparkline(const Series& series, std::size_t width);
 
 // The judged memory of a target over the whole known time, with the times of deaths. Bounded: if there are too many

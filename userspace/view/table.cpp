@@ -13,7 +13,7 @@ namespace {
 
 struct Rule {
     Column column{};
-    int importance = 0;  // 1 stays longest
+    int importance = 0;  // the columns with the highest numbers are left out first
 };
 
 constexpr Rule kRules[] = {

@@ -17,7 +17,7 @@ namespace memscope::web {
 // it. After that, a copy of the link in the history, in a log or in the list of processes is worthless.
 class Session {
   public:
-    static constexpr std::size_t kMostBrowsers = 16;  // another browser ends the oldest session
+    static constexpr std::size_t kMostBrowsers = 16;  // a further browser ends the oldest session
 
     // `port`: browsers send cookies to all ports of a host, so the name of the cookie contains the port.
     // `redeemed` is called, from any thread, when a browser has used a token.

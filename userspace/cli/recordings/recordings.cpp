@@ -64,7 +64,7 @@ struct ListedRecording {
     Bytes size{};
     std::string verdict{};  // the last one
     std::string death{};    // the last one
-    std::string trouble{};  // why it cannot be read
+    std::string trouble{};  // why the recording cannot be read
 };
 
 ListedRecording list_one(const fs::path& path) {

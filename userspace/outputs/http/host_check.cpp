@@ -78,7 +78,8 @@ bool HostCheck::allows(std::string_view host) const {
 }
 
 std::optional<HttpResponse> HostCheck::refusal(const HttpRequest& request) const {
-    // RFC 9112, section 3.2. Every browser sends one Host header, so a request without it is no attack of a web page.
+    // RFC 9112, section 3.2. Every browser sends one Host header, so a request of HTTP/1.0 without
+    // it is not from a web page.
     if (request.hosts.size() > 1) return HttpResponse{.status = 400, .body = "more than one Host header\n"};
     if (request.hosts.empty()) {
         if (request.version == "HTTP/1.0") return std::nullopt;

@@ -25,8 +25,8 @@ using CurveRow = std::vector<CurvePiece>;
 struct CurveLook {
     std::size_t width = 76;   // columns, labels included
     std::size_t height = 10;  // rows, with the axis of time and its labels
-    // Drawn as a dashed line, unless the curve stays below an eighth of it: then the curve would be flat, and the row
-    // at the top names the limit instead.
+    // Drawn as a dashed line. If the curve stays below an eighth of the limit, a scale up to the limit would make the
+    // curve flat. Then there is no line, and the row at the top names the limit.
     std::optional<Bytes> limit{};
     std::string first{};          // label of the first time
     std::string last{};           // label of the last time

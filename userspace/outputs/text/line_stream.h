@@ -17,7 +17,8 @@ namespace memscope {
 //
 // O_NONBLOCK is never set on the descriptor that memscope was given, because the flag belongs to the open file, which
 // the user's shell shares. Pipes and terminals are opened again instead, sockets take the flag per call, and writes to
-// files do not block. The program must ignore SIGPIPE, because write() to a pipe has no flag against it.
+// files do not block. The program must ignore SIGPIPE, because write() has no flag that prevents this signal for a
+// pipe.
 class LineStream {
   public:
     static Result<LineStream> open(int fd);

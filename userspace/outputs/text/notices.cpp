@@ -47,7 +47,7 @@ std::optional<std::string> LimitMarks::rise(double time, const EffectiveLimit& l
     if (now < marks.relieved - kClearly) marks.relieved = 0;
     const int mark = highest_mark(now);
     if (mark <= marks.reported) return std::nullopt;
-    if (mark == marks.relieved) {  // never fell clearly below the mark: the size may vary slowly around it
+    if (mark == marks.relieved) {  // the size did not fall clearly below the mark, so it may vary slowly around it
         if (!marks.above_since) marks.above_since = time;
         if (time - *marks.above_since < kLongEnough) return std::nullopt;
     }
@@ -288,7 +288,7 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
     append("memscope", unwatched_targets(before ? &before->self : nullptr, now.self));
     for (const auto& [reason, count] : now.self.dropped) {
         if (reason == "target_no_descriptor") continue;  // unwatched_targets() has a line for it
-        if (reason == "record") continue;                // the recorder reports its errors itself
+        if (reason == "record") continue;                // the recorder prints a line for its errors
         const auto known = before ? before->self.dropped.find(reason) : now.self.dropped.end();
         const std::uint64_t was = before && known != before->self.dropped.end() ? known->second : 0;
         if (count > was)
