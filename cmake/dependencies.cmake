@@ -1,4 +1,4 @@
-# All from Debian 12 packages; `./dev deps` installs them.
+# All of these are packages of Debian 12. `./dev deps` installs them.
 find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -12,7 +12,8 @@ find_program(MEMSCOPE_CLANG NAMES clang-19 clang-16 clang-14 clang REQUIRED)
 find_program(MEMSCOPE_LLVM_STRIP NAMES llvm-strip-19 llvm-strip-16 llvm-strip-14 llvm-strip REQUIRED)
 find_program(MEMSCOPE_BPFTOOL NAMES bpftool PATHS /usr/sbin /sbin REQUIRED)
 
-# What Debian has as an archive is linked statically: the program then needs few libraries beside it.
+# Libraries that Debian also packages as static archives are linked statically, so that the program needs few shared
+# libraries.
 function(memscope_static_library target)
   add_library(${target} INTERFACE IMPORTED GLOBAL)
   foreach(archive ${ARGN})
@@ -32,8 +33,9 @@ function(memscope_shared_library target library)
   add_library(${target} INTERFACE IMPORTED GLOBAL)
   target_link_libraries(${target} INTERFACE "${MEMSCOPE_SHARED_${library}}")
 endfunction()
-# Debian builds libmicrohttpd with GnuTLS, which would bring nine libraries along. What is packaged has one without TLS,
-# from the same source package (packaging/microhttpd.sh); it is not installed, so other programs still use the shared library.
+# Debian builds libmicrohttpd with GnuTLS, which needs nine more libraries. So the packages of memscope contain a build
+# without TLS from the same source package (packaging/microhttpd.sh). It is not installed, so other programs still use
+# the shared library.
 set(MEMSCOPE_MICROHTTPD "" CACHE PATH "directory with libmicrohttpd.a without TLS; empty: the installed shared library")
 if(MEMSCOPE_MICROHTTPD)
   add_library(external_microhttpd INTERFACE IMPORTED GLOBAL)
@@ -41,10 +43,11 @@ if(MEMSCOPE_MICROHTTPD)
 else()
   memscope_shared_library(external_microhttpd microhttpd)
 endif()
-# Not its CMake package, which insists on the web server and client that its other parts use.
+# Does not use the CMake package of prometheus-cpp, because that package also requires the web server and the client of
+# its other parts.
 memscope_shared_library(external_prometheus prometheus-cpp-core)
 
-# Headers alone.
+# protozero consists of headers only.
 find_path(MEMSCOPE_PROTOZERO protozero/pbf_writer.hpp REQUIRED)
 add_library(external_protozero INTERFACE IMPORTED GLOBAL)
 target_include_directories(external_protozero INTERFACE "${MEMSCOPE_PROTOZERO}")

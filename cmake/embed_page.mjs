@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 const [directory, out] = process.argv.slice(2);
 const names = ["index.html", "page.js", "page.css", "licences.txt"];
 
-// Octal escapes of always three digits: a shorter one would take in a digit that follows it.
+// Octal escapes always have three digits, because a digit that follows a shorter escape would become a part of it.
 const literal = (bytes) => {
     const lines = [];
     for (let at = 0; at < bytes.length; at += 32) {

@@ -1,21 +1,24 @@
 # memscope_library(NAME [OPTIMISED] USES lib... LINKS external... APART file-or-folder...)
 #
-# OPTIMISED: in debug builds as well, and with the same numbers on every architecture: nothing is fused.
-# One static library per folder below userspace/. USES is the dependency rule of the house: it is what the
-# linker gets, and it is written to layers.txt, which the include test reads. There is no second list.
+# Makes one static library from a folder below userspace/.
+# OPTIMISED: also optimized in debug builds, and compiled without fused multiply-add, so that results are the same on
+# every architecture.
+# USES: the libraries that the folder may use. The linker gets this list. It is also written to layers.txt, and a unit
+# test compares the includes of the folder with it. There is no second list of dependencies.
 set(MEMSCOPE_LAYERS_FILE "${CMAKE_BINARY_DIR}/layers.txt")
 file(WRITE "${MEMSCOPE_LAYERS_FILE}" "")
 
 option(MEMSCOPE_TOGETHER "Compile the files of each folder as one, which takes half the CPU time; OFF for clang-tidy" ON)
 
-# Files of a folder that are compiled as one share their anonymous namespace, so a name may occur only once in a folder.
+# Files of a folder that are compiled as one share one anonymous namespace, so a name may occur only once in a folder.
 # APART: files and folders that are compiled by themselves, for instance because a header of a library defines macros.
 function(compile_together target apart)
   if(NOT MEMSCOPE_TOGETHER)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # g++ warns of members whose types are in an anonymous namespace if they are not in the file it was given.
+  # g++ warns of a member whose type is in an anonymous namespace if the type is not in the main file. Here the main
+  # file only includes the files of the folder.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   foreach(source ${ARGN})
     file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}" "${source}")
@@ -27,8 +30,8 @@ function(compile_together target apart)
   endforeach()
 endfunction()
 
-# For a program of tests: compiles its folders as so many files. Files of tests use the same templates of GoogleTest and of
-# the standard library, which take most of the time and are compiled once per file.
+# For a program of tests: compiles its folders as `count` files. Files of tests use the same templates of GoogleTest and
+# of the standard library, which take most of the time and are compiled once per file.
 function(compile_in_parts target count)
   compile_together(${target} "" ${ARGN})
   set(folders "")
@@ -52,7 +55,8 @@ function(memscope_library name)
     add_library(memscope_${name} STATIC ${sources})
     set(scope PUBLIC)
     compile_together(memscope_${name} "${arg_APART}" ${sources})
-    # A quarter of the time it takes to compile; made once for all that are compiled with the same options.
+    # These headers take a quarter of the compile time. The precompiled header is made once for all libraries with the
+    # same options.
     if(name STREQUAL "base" OR arg_OPTIMISED)
       target_precompile_headers(memscope_${name} PRIVATE <algorithm> <array> <charconv> <chrono> <cmath> <functional> <map>
         <memory> <optional> <set> <span> <string> <unordered_map> <variant> <vector> <fmt/format.h>)

@@ -7,7 +7,7 @@ set(processor "${processor_${MEMSCOPE_ARCH}}")
 if(NOT processor)
   message(FATAL_ERROR "MEMSCOPE_ARCH is '${MEMSCOPE_ARCH}', not amd64 or arm64")
 endif()
-# The checks of the compiler read this file again, and see only the variables that are passed to them.
+# When CMake checks the compiler, it reads this file again and sees only the variables in this list.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MEMSCOPE_ARCH)
 
 set(CMAKE_C_COMPILER ${processor}-linux-gnu-gcc)
@@ -26,9 +26,10 @@ if(NOT CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL processor)
   set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
   set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
   set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-  # Where the linker finds what the libraries load in turn.
+  # The directory in which the linker finds the dependencies of the libraries.
   add_link_options(-Wl,-rpath-link,${sysroot}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
-  # Listing the tests means running them, which is not for the build machine.
+  # To list the tests, CMake runs the test program. With PRE_TEST it does so at the start of ctest and not after the
+  # build, because the build machine cannot run the program.
   set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
   set(ENV{PKG_CONFIG_LIBDIR} "${sysroot}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pkgconfig:${sysroot}/usr/share/pkgconfig")
   set(ENV{PKG_CONFIG_SYSROOT_DIR} "${sysroot}")
