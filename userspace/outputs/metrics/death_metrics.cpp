@@ -59,9 +59,9 @@ constexpr Metric kDeathMetrics[] = {
      oom_kills},
     {"memscope_deaths_total",
      kCounter,
-     "Processes of the target that did not just exit (oom_kill, sigkill, sigbus, signal, alloc_failed, cuda_oom), by "
-     "the sender of the signal: tree (the job tears itself down), outside (a process outside of the job), kernel, none "
-     "(no sender, or not known).",
+     "Deaths of processes of the target, by cause (oom_kill, sigkill, sigbus, signal, alloc_failed, cuda_oom) and by "
+     "the sender of the signal: tree (the job ends its own processes), outside (a process outside of the job), kernel, "
+     "none (no sender, or not known).",
      {"target", "cause", "sender"},
      deaths},
     {"memscope_last_death_timestamp_seconds",
