@@ -1,4 +1,5 @@
-// 20,000 processes that come and go in the watched tree as fast as this machine starts them: are all of them counted?
+// Checks that memscope counts 20,000 processes that start and exit in the watched tree as fast as this machine can
+// start them.
 #include <memory>
 #include <sys/wait.h>
 

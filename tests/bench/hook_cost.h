@@ -9,7 +9,7 @@
 
 namespace memscope {
 
-// The growth hook as the collector runs it, but without the collector: reads the cost that the hook measures itself.
+// Runs the growth hook without a collector, and reads the cost that the hook measures itself.
 class HookCost {
   public:
     explicit HookCost(const RealCgroup& job)

@@ -154,7 +154,8 @@ class Overhead {
         tools_.push_back({name, std::move(start)});
     }
 
-    // report_hook() checks that memscope samples the growth. Nothing of it is still there after a round.
+    // report_hook() checks that memscope samples the growth. After a round no sampled page exists any more, so the
+    // report of growth cannot show it.
     void look_at_memscope() {
         MemscopeTool memscope(job_.name());
         hooks_ = memscope.hooks();

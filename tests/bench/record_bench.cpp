@@ -21,7 +21,7 @@ namespace memscope {
 namespace {
 
 constexpr int kRounds = 11;
-constexpr int kTimes = 50;  // in a round: one is too short for the clock of CPU time
+constexpr int kTimes = 50;  // calls per round, because one call is too short for the clock of CPU time
 
 template <class Work>
 double micros(Work work) {
@@ -41,7 +41,7 @@ void compare(int processes) {
     const std::string json = tick_json(snapshot, target);
     const auto read = decode_record<Snapshot>(record);
     if (!read || tick_json(*read, read->targets.front()) != json) throw std::runtime_error("the record lost something");
-    std::size_t sum = 0;  // so that nothing is left out by the compiler
+    std::size_t sum = 0;  // the sum is used, so that the compiler cannot remove the work
     const double encode = micros([&] { sum += encode_target(snapshot, target).size(); });
     const double decode = micros([&] { sum += decode_record<Snapshot>(record)->targets.size(); });
     const double write = micros([&] { sum += tick_json(snapshot, target).size(); });

@@ -97,7 +97,8 @@ TEST(RecordRing, EndsThoughRecordsAreAddedAsFastAsTheyAreRead) {
     ASSERT_GT(in_ring, 10U);
     ring.drain([&](const ms_header&) {
         ++read;
-        if (read < 100 * in_ring && writer.write()) ++written;  // without its limit, the drain ends only with this one
+        // A drain without a limit of its own would end only at this limit.
+        if (read < 100 * in_ring && writer.write()) ++written;
     });
     EXPECT_GE(read, in_ring) << "records that were there before";
     EXPECT_LT(read, 2 * in_ring);

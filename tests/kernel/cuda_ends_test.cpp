@@ -150,11 +150,11 @@ TEST(CudaProcesses, ThatEndOrExecuteAnotherProgramHoldNothingAnyMore) {
         ::dup2(says_executed.get(), STDOUT_FILENO);
         ::execl("/bin/sh", "sh", "-c", "echo executed; exec sleep 100", nullptr);
     });
-    says_executed = Fd();  // so that a child that fails is noticed
+    says_executed = Fd();  // so that wait_for_byte() notices a child that fails
     EXPECT_EQ(held(job.done(), job.child.pid()).n, 3 * kMiB);
     EXPECT_TRUE(job.watched.has_probe("gpu"));
     job.child.go();
-    wait_for_byte(executed);  // the new program says so itself, so the exec event has been sent
+    wait_for_byte(executed);  // the new program has written this byte, so the exec event has been sent
     const TargetSnapshot& target = job.watched.tick(job.job);
     ASSERT_EQ(target.processes.size(), 1U);
     EXPECT_FALSE(target.gpu);
@@ -170,7 +170,7 @@ TEST(CudaProcesses, ThatWereThereBeforeAreFollowedFromThenOn) {
         unsigned char uuid[16];
         cuda.call("cuDeviceGetUuid", static_cast<unsigned char*>(uuid), 0);
         cuda.alloc(2 * kMiB);
-        cuda.free(before);  // its allocation was not seen
+        cuda.free(before);  // memscope has not seen this allocation
     });
     const TargetSnapshot& target = job.next();
     ASSERT_TRUE(target.gpu && target.gpu->processes.contains(job.child.pid()));

@@ -100,7 +100,7 @@ TEST(CudaTensors, OfAForkedProcessAreItsParentsAlone) {
         const std::uint64_t shared = torch.malloc(3 * kMiB);
         const pid_t child = ::fork();
         if (child == 0) {
-            torch.free(shared);  // as a worker does when its Python exits
+            torch.free(shared);  // a forked worker frees tensors of its parent when its Python exits
             ::pause();
             ::_exit(0);
         }
@@ -171,7 +171,7 @@ TEST(CudaTensors, AreUnknownOnceAnUnknownTensorIsFreed) {
         script.say();
         script.wait();
         torch.free(0x123456000);
-        torch.free(0);  // is not one
+        torch.free(0);  // a null pointer is no tensor, so this free changes nothing
     });
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 3 * kMiB);
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), kNotKnown);
@@ -240,7 +240,8 @@ TEST(CudaTorchLibraries, HaveTheirSemaphoresRaisedWhileTheyAreWatchedAndNoLonger
         EXPECT_TRUE(watched.tick_until(job, [&](const TargetSnapshot&) { return watched.has_probe("torch"); }));
         EXPECT_EQ(ask(child), "watched");
     }
-    // A process that reads this one's /proc/PID/fdinfo at that moment keeps the closed descriptor for a little longer.
+    // If another process reads /proc/PID/fdinfo of this test at that moment, the kernel keeps the closed descriptor a
+    // little longer.
     std::string said = ask(child);
     for (int i = 0; i < 500 && said == "watched"; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -59,7 +59,7 @@ TEST(Deaths, OfWorkersKilledByTheirLauncherAreTeardown) {
     EXPECT_FALSE(death.news);
 }
 
-// As a service manager kills the processes that a service leaves behind.
+// For example, a service manager kills the processes that a service leaves behind.
 TEST(Deaths, AfterTheEndOfTheRootAreTeardownForAnySender) {
     const RealCgroup job("left-behind");
     Watched watched({job.name()});
@@ -121,7 +121,8 @@ void write_beyond_the_end_of_room(const std::string& directory) {
 TEST(Deaths, BySigbusNameTheFileAndTheFullFileSystem) {
     const RealCgroup job("shared-bus");
     Watched watched = Watched::shared();
-    Child stays(job, [](const Child::Script& script) {  // keeps the mount namespace, so that the mount can be named
+    // Stays alive to keep the mount namespace, so that memscope can find the mount point.
+    Child stays(job, [](const Child::Script& script) {
         const std::string point = mount_small_tmpfs();
         script.say();
         script.wait();
@@ -148,7 +149,7 @@ TEST(Deaths, BySigbusNameTheFileAndTheFullFileSystem) {
     EXPECT_EQ(death.mapping->mount, "/tmp");
 }
 
-// As DataLoader workers do.
+// DataLoader workers have such a handler.
 TEST(Deaths, BySigbusThatAHandlerRaisesAgainAreOneAndTheKernels) {
     const RealCgroup job("shared-reraised");
     Watched watched = Watched::shared();
@@ -185,7 +186,8 @@ TEST(Deaths, ByOtherSignalsNameTheSignal) {
     EXPECT_EQ(name_of(abort.sender), "none") << "no process other than itself";
 }
 
-// Calls of a process that moved in are followed from the next tick on.
+// Lets the child continue after a tick, because the calls of a process that was moved into the target are followed only
+// from the next tick on.
 void let_go_when_seen(Watched& watched, const Child& child) {
     child.heard();
     watched.tick();
@@ -287,7 +289,7 @@ TEST(Deaths, AreNoneWhereAProcessJustExits) {
         const void* refused = ::mmap(nullptr, 1024 * kMiB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         ::setrlimit(RLIMIT_AS, &large);
         const void* had = ::mmap(nullptr, 1024 * kMiB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (refused != MAP_FAILED || had == MAP_FAILED) ::abort();  // which would be a death
+        if (refused != MAP_FAILED || had == MAP_FAILED) ::abort();  // abort() would be a death, so the test would fail
         ::_exit(1);
     });
     EXPECT_EQ(watched.tick(job).death_tally.deaths, DeathTally{}.deaths);

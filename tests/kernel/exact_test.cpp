@@ -157,7 +157,8 @@ TEST(Exact, FaultsOfMoreThreadsThanAScanVisitsAreCountedInTurns) {
     });
     child.heard();
     Watched watched({job.name()});
-    for (int i = 0; i < 2; ++i) watched.tick(job);  // each process had its turn, so its earlier faults are known
+    // After two ticks the threads of both processes were visited, so their earlier faults are known.
+    for (int i = 0; i < 2; ++i) watched.tick(job);
     const auto before = Watched::counters(watched.latest().targets.front()).faults.minor;
     child.go();
     child.heard();

@@ -26,7 +26,7 @@ class FakeHostTensors {
         function<void(void*, std::uint64_t, std::uint64_t)>("_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm")(
             nullptr, address, bytes);
     }
-    // With another native stack for each `way` below 256.
+    // Like allocate(), but with a different native stack for each `way` below 256.
     void allocate_along(std::uint32_t way, std::uint64_t address, std::uint64_t bytes) const {
         function<void(std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t)>("allocate_along")(way, 9, address,
                                                                                                      bytes);

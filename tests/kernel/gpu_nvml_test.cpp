@@ -12,7 +12,7 @@ extern "C" FakeNvml* fake_nvml_state();
 namespace memscope {
 namespace gpu_nvml_test {
 
-constexpr const char* kThisProgram = "";  // name for dlopen()
+constexpr const char* kThisProgram = "";  // with an empty name, dlopen() returns this program
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
 FakeNvml& machine(pid_t holder) {

@@ -71,7 +71,7 @@ extern "C" {
     touch_all(memory, bytes);
 }
 
-// Each page on another CPU than the one before, and after a pause.
+// Touches each page on another CPU than the page before, and after a pause.
 [[gnu::noinline]] void grow_in_scattered_huge_pages(std::size_t bytes, std::chrono::milliseconds pause) {
     auto* memory = static_cast<char*>(map(bytes + 2 * kMiB));
     memory += -reinterpret_cast<std::uintptr_t>(memory) & (2 * kMiB - 1);
@@ -365,7 +365,7 @@ TEST(Growth, IsPendingUntilItsStackIsReadAndThenAttributedToIt) {
     watched.expect_all_named();
 }
 
-// Nothing can be read of it any more: its growth is not attributed, and the loss is counted.
+// The process has ended, so its memory cannot be read any more: its growth is not attributed, and the loss is counted.
 TEST(Growth, OfAProcessThatEndsBeforeItIsReadIsUnknownAndCounted) {
     const RealCgroup job("growth-brief");
     Child child(job, [](const Child::Script& script) {

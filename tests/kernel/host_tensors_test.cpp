@@ -62,7 +62,8 @@ TEST(CudaHostTensors, AreHeldByTheFunctionsThatAllocatedThemUntilTheyAreFreed) {
 TEST(CudaHostTensors, ThatEachStepFreesAreNotNamedAsTheOwner) {
     constexpr std::uint64_t kMiB = 1 << 20;
     HostTensorJob job("host-tensors-steps", [](const FakeHostTensors& tensors, const Child::Script& script) {
-        // A line that keeps more than its process holds is not named. A heap has no owner.
+        // The process also needs resident memory, because a line that keeps more than its process holds is not named.
+        // Memory of sbrk() belongs to the heap, which has no owner.
         void* memory = ::sbrk(static_cast<std::intptr_t>(24 * kMiB));
         std::memset(memory, 1, 24 * kMiB);
         for (std::uint64_t i = 1; i <= 4; ++i) {  // one call, so all steps have the same stack
@@ -84,8 +85,8 @@ TEST(CudaHostTensors, ThatEachStepFreesAreNotNamedAsTheOwner) {
 }
 
 // Each step keeps 3 MiB and frees 16 MiB that the same calls of Python have allocated, each time with another native
-// stack. The last step has freed nothing yet. The heap is there because a line that keeps more than its process holds
-// is not named.
+// stack. The last step has freed nothing yet. The memory of sbrk() is there because a line that keeps more than its
+// process holds is not named.
 constexpr const char* kSteps = R"(import ctypes, itertools, os, sys, time
 torch, libc, here = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None), sys.argv[2]
 libc.sbrk.restype = ctypes.c_void_p
@@ -167,7 +168,7 @@ TEST(CudaHostTensors, OfAParentAreNotFreedByItsChild) {
         const pid_t child = ::fork();
         if (child == 0) {
             make_batch(tensors, 0x2000, 70);
-            tensors.free(0x1000);  // as a worker does when its Python exits
+            tensors.free(0x1000);  // a forked worker frees storages of its parent when its Python exits
             ::pause();
             ::_exit(0);
         }
@@ -311,7 +312,7 @@ TEST(CudaHostTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
     EXPECT_EQ(held(growth.tensors_host), 300);
 }
 
-// Costs more than a budget of nearly 0.
+// Makes so many storages that the probes cost more than a budget of nearly 0.
 void make_many_batches(const FakeHostTensors& tensors) {
     for (std::uint64_t i = 1; i <= 2000; ++i) {
         make_batch(tensors, 0x1000 * i, 5000);
@@ -399,7 +400,8 @@ TEST(CudaHostTensors, ThatCouldNotBeAllocatedExplainADeath) {
             const pid_t child = ::fork();
             if (child == 0) {
                 tensors.fail(std::uint64_t{8} << 30);
-                if (later) tensors.allocate(0x1000, std::uint64_t{9} << 30);  // it had enough memory after all
+                // A later, larger allocation succeeds.
+                if (later) tensors.allocate(0x1000, std::uint64_t{9} << 30);
                 ::_exit(1);
             }
             ::waitpid(child, nullptr, 0);

@@ -49,7 +49,8 @@ void expect_kept(const GrownChild& grown) {
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
-// Net changes would see nothing: the number of pages falls and rises by far more than what is kept.
+// Net changes would not show this growth, because the number of pages falls and rises by far more than the pages that
+// are kept.
 TEST(ResidentGrowth, IsSeenBelowMemoryThatComesAndGoes) {
     expect_kept(GrownChild("shared-growth-below", keep_below_memory_that_comes_and_goes));
 }
@@ -122,7 +123,7 @@ TEST(FaultAddresses, AreFoundOnTheStackOfEveryKernelWithCountersPerCpu) {
     EXPECT_EQ(facts.fault_addresses, facts.percpu_rss == true);
 }
 
-// There is no event of such a fault, so its address is known only from the stack.
+// mlock() causes faults without an event, so their addresses are known only from the stack.
 TEST(ResidentGrowth, OfLockedMemoryIsCountedWhereItIsLocked) {
     const GrownChild grown("shared-growth-locked", [] {
         auto* memory = static_cast<char*>(map(32 * kMiB));
@@ -141,7 +142,7 @@ char* small_pages(std::size_t bytes) {
     return memory;
 }
 
-// Fills fresh pages with calls that may do less than they are asked for.
+// Fills new pages by calls that may read fewer bytes than requested.
 template <typename Read>
 void fill(const char* what, std::size_t bytes, Read read) {
     char* const memory = small_pages(bytes);

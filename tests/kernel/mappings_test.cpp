@@ -115,7 +115,7 @@ TEST(MappedBytes, OnlyRiseAndAddUpInTheEndWhereTheKernelHasNoExchange) {
     KernelFacts facts = gather_kernel_facts({});
     facts.atomic_exchange = false;
     Watched watched = Watched::on(facts, {.cgroups = {job.name()}, .growth = false});
-    constexpr Bytes kMoreThanCanBe{std::uint64_t{1} << 60};  // in that time
+    constexpr Bytes kMoreThanCanBe{std::uint64_t{1} << 60};  // a size that no process can map in that time
     for (int i = 0; i < 30; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         const Mappings seen = mappings_in(watched.tick(job));

@@ -166,7 +166,7 @@ TEST(OomKills, AreKnownFromTheKernelLogWithoutAHook) {
     EXPECT_FALSE(death.oom->limit);
 }
 
-// As if the kernel log were not readable.
+// The watcher cannot open the kernel log.
 TEST(OomKills, AreExplainedWithoutTheKernelLog) {
     const RealCgroup job("no-log");
     job.limit(64 * kMiB);

@@ -120,7 +120,7 @@ TEST(ByPid, OtherProcessesAreNotIn) {
     EXPECT_TRUE(target.memory.others);
 }
 
-// To open the cgroup of a tree takes a descriptor for each of its ancestors at once.
+// Opening the cgroup of a tree needs one file descriptor for each ancestor at the same time.
 TEST(ByPid, ATreeWhoseCgroupFindsNoDescriptorIsCountedAndMeasuredLater) {
     const RealCgroup outer("deep");
     const RealCgroup a(outer, "a"), b(a, "b"), c(b, "c"), d(c, "d"), job(d, "e");
@@ -160,7 +160,7 @@ void end(pid_t child) {
     ::waitpid(child, nullptr, 0);
 }
 
-// The kernel gives pids away again.
+// The kernel reuses pids of processes that have ended.
 TEST(ByPid, AStrangerThatGetsThePidOfADescendantThatEndedIsNotIn) {
     const RealCgroup job("reused");
     Child child(job, [](const Child::Script& script) {

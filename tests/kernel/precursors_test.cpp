@@ -165,7 +165,8 @@ TEST(PrecursorsForReal, EtaIsActiveBeforeALeakIsKilled) {
     EXPECT_EQ(target.memory.effective->owner, "own");
 }
 
-// A job that ran for a while before watching began. It ends before a verdict is possible, which takes two minutes.
+// The job has run for a while before watching began. It is killed before there is a verdict, because a verdict takes
+// two minutes.
 TEST(PrecursorsForReal, EtaIsActiveOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsDeath) {
     constexpr std::size_t kLimit = 256 * kMiB;
     const RealCgroup job("late");

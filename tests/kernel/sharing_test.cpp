@@ -169,8 +169,8 @@ TEST(Sharing, AWorkerHoldsWhatItCopiedAndNotWhatItInherited) {
     for (const Process& process : forked.processes) inherited += static_cast<double>(process.inherited.n) / kMiB;
     EXPECT_GT(inherited, kWorkers * static_cast<double>(kDataset) / kMiB);
     scene.write();
-    // The sums show the copies as soon as the counters of the cgroup do, even if the pages were not read meanwhile.
-    // For a tick they can be too high, while only some of the workers were read since.
+    // The sums show the copies as soon as the counters of the cgroup show them, even if no pages were read meanwhile.
+    // For one tick the sums can be too high, because only the pages of some workers were read since then.
     const auto holds = [&] { return std::abs(own_of_workers(scene.tick()) - kExpected) <= kExpected / 10; };
     for (int i = 0; i < 450 && !holds(); ++i) std::this_thread::sleep_for(200ms);
     EXPECT_NEAR(own_of_workers(*scene.watched->find(scene.job)), kExpected, kExpected / 10);

@@ -195,7 +195,7 @@ TEST(Targets, RemovedInEveryMomentOfATick) {
         }
 }
 
-// No event says that a descriptor is free again.
+// The kernel sends no event when a descriptor is free again.
 TEST(Targets, ACgroupThatFoundNoDescriptorIsWatchedAtTheNextTickThatHasOne) {
     const RealCgroup outer("crowd");
     const RealCgroup a(outer, "a"), b(a, "b"), c(b, "c"), d(c, "d");
@@ -203,9 +203,9 @@ TEST(Targets, ACgroupThatFoundNoDescriptorIsWatchedAtTheNextTickThatHasOne) {
     watched.tick();
     const RealCgroup job(d, "job");
     {
-        const FewDescriptors few(room_for(4));  // fewer than the search below five directories takes
+        const FewDescriptors few(room_for(4));  // the search below five directories needs more
         watched.tick();
-        watched.tick();  // the event of the new cgroup is used up
+        watched.tick();  // the first tick has taken the event of the new cgroup, so no event is left
         EXPECT_FALSE(watched.find(job));
         EXPECT_EQ(watched.latest().self.unwatched_targets, 1U);
     }

@@ -31,7 +31,7 @@ class Watched {
     static Watched with(const WatchOptions& options, const SysRoot& root = {}) {
         return Watched(start(options, gather_kernel_facts({}), root));
     }
-    // As if the kernel had only the features in these facts.
+    // A collector that uses only the kernel features in these facts.
     static Watched on(const KernelFacts& facts, const WatchOptions& options) { return Watched(start(options, facts)); }
 
     static Watched by_pid(pid_t pid) { return Watched(start({.pid = pid})); }

@@ -17,7 +17,7 @@ class Child {
       public:
         Script(Fd in, Fd out) : in_(std::move(in)), out_(std::move(out)) {}
         void say(const std::string& word = "ready") const;  // a line
-        void wait() const;                                  // for go(); ends the process if the test is gone
+        void wait() const;                                  // waits for go(); ends the process if the test has ended
 
       private:
         Fd in_;

@@ -114,7 +114,7 @@ inline DeathReport dead_job() {
     return report;
 }
 
-// The same on a machine with two GPUs. The trainer and another process hold memory on one of them.
+// The report of the same job on a machine with two GPUs. The trainer and another process hold memory on one of them.
 inline DeathReport dead_job_on_gpus() {
     constexpr auto gib = [](std::uint64_t n) { return Bytes{n << 30U}; };
     DeathReport report = dead_job();

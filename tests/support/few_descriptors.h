@@ -21,7 +21,7 @@ class FewDescriptors {
     rlimit before_{};
 };
 
-// A limit that leaves room for exactly so many more descriptors.
+// The limit of open files with which exactly `more` further descriptors can be opened.
 inline rlim_t room_for(rlim_t more) {
     rlim_t most = 0;
     for (;; ++most)

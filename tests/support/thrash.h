@@ -22,7 +22,7 @@ class ColdFile {
 // kernel can reclaim it when memory is short, without a disk or swap.
 void touch_and_leave(std::size_t bytes);
 
-// Does this again and again with one mapping, until the caller is killed.
+// Touches pages like touch_and_leave(), again and again with one mapping, until the caller is killed.
 [[noreturn]] void churn(std::size_t bytes);
 
 }  // namespace memscope

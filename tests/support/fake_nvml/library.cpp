@@ -54,7 +54,7 @@ void wait_while_hung() {
         auto* entry = static_cast<char*>(entries) + i * state().entry_size;
         std::memcpy(entry, &processes[i].pid, sizeof processes[i].pid);  // the gap behind it stays as it was
         std::memcpy(entry + kUsedAt, &processes[i].used, sizeof processes[i].used);
-        if (state().entry_size > 16) std::memset(entry + 16, 0xFF, 8);  // no instances
+        if (state().entry_size > 16) std::memset(entry + 16, 0xFF, 8);  // all ones: the entry is not of a MIG device
         if (state().entry_size > 24) std::memset(entry + 24, 0, state().entry_size - 24);
     }
     return kSuccess;
@@ -182,7 +182,7 @@ int nvmlDeviceRegisterEvents(Device, std::uint64_t types, EventSet set) {
 
 int nvmlEventSetWait_v2(EventSet, EventData* event, unsigned milliseconds) {
     wait_while_hung();
-    if (milliseconds != 0) std::abort();  // the caller must not wait here
+    if (milliseconds != 0) std::abort();  // memscope must call this function without waiting
     fake_nvml_be_told(state());
     for (auto& device : state().devices)
         if (device.errors > 0) {

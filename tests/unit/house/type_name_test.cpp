@@ -1,5 +1,6 @@
 // Each name has one type. All types are in one flat namespace, and the linker reports no error if two files define
-// different types of one name. It takes one constructor or destructor for both, and the program crashes far away.
+// different types of one name. The linker then uses the constructor or destructor of one type for both types, and the
+// program crashes at an unrelated place.
 #include <algorithm>
 #include <cctype>
 #include <gmock/gmock.h>

@@ -9,7 +9,7 @@ ReclaimStalls stalls(double memcg, double direct, std::uint64_t count) {
     return {.memcg = Seconds(memcg), .direct = Seconds(direct), .stalls = count};
 }
 
-// As a tick does it for a target inside another.
+// Counts as a tick does for a target that is inside another target.
 void count(const ReclaimStalls& counted, StallCounter& target, StallCounter& around) {
     const ReclaimStalls rise = target.rise(counted);
     target.add(rise);

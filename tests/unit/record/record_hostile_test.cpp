@@ -1,5 +1,4 @@
-// Records that somebody damaged or made up. What is in them may be wrong; decoding them must end, and take little
-// memory.
+// Records that are damaged or forged. Their values may be wrong, but decoding must end and must take little memory.
 #include <gmock/gmock.h>
 #include <random>
 

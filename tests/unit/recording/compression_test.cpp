@@ -39,7 +39,7 @@ TEST(Compression, RefusesDamagedBytes) {
     EXPECT_THAT(decompressor.decompress(good.substr(0, good.size() - 1), "", kMost).error().where,
                 HasSubstr("damaged"));
     EXPECT_THAT(decompressor.decompress(good, "", 4999).error().where, HasSubstr("larger"));
-    EXPECT_TRUE(decompressor.decompress(good, "", 5000));  // an error leaves nothing behind
+    EXPECT_TRUE(decompressor.decompress(good, "", 5000));  // the errors above do not affect later calls
 }
 
 }  // namespace compression_test

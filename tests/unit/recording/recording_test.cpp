@@ -470,7 +470,7 @@ TEST_F(ARecording, IsRefusedIfATickIsForged) {
     }
 }
 
-// Most damage is found by SQLite, zstd or the checksum of a record. The rest must be harmless.
+// SQLite, zstd or the checksum of a record detect most damage. Damage that they do not detect must be harmless.
 TEST_F(ARecording, IsReadOrRefusedWhereverItIsDamaged) {
     const fs::path path =
         recorded_run(directory, "train", 5, [](int i) { return Bytes{static_cast<std::uint64_t>(i)}; });

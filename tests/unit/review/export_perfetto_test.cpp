@@ -1,5 +1,5 @@
 // Decodes traces with the field numbers of Perfetto's .proto files, written here once more: those of the writer are not
-// used, because a wrong one would be wrong on both sides.
+// used, because then a wrong number would be wrong on both sides and no test would fail.
 #include <gmock/gmock.h>
 #include <map>
 #include <protozero/pbf_reader.hpp>

@@ -105,7 +105,7 @@ TEST(VerdictQuality, DeathIsForeseenAMinuteBefore) {
     });
     EXPECT_LE(median_value(errors.steady), 0.15);
     EXPECT_LE(median_value(errors.stepped), 0.30);
-    EXPECT_LE(errors.silent, 6);  // steps of which there are not three yet, and growth inside the budget
+    EXPECT_LE(errors.silent, 6);  // series with fewer than three steps, or with growth within the budget
 }
 
 }  // namespace verdict_quality_test

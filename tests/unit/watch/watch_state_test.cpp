@@ -169,7 +169,7 @@ TEST(WatchState, ThePrecursorsOfAWorkerEndInTheTickThatShowsItsDeath) {
     EXPECT_THAT(last.targets.at(1).precursors, SizeIs(0));
 }
 
-// By the time a tick reads the memory of the host, the kill has made room again.
+// When the next tick reads the memory of the host, the memory of the killed process is free again.
 TEST(WatchState, ADeathIsExplainedByTheHostMemoryOfTheTickBefore) {
     ObservedJob job;
     job.host.available = Bytes{kGiB};
@@ -285,7 +285,7 @@ HeapCensus census(const ProcessId& process, const Now& now, std::uint64_t anon, 
     return taken;
 }
 
-// The word stays, because memory that is not given back kills the job, too.
+// The verdict stays `leaking`, because free memory that malloc does not return also brings the job to its limit.
 TEST(WatchState, GrowthThatIsFreeInsideMallocIsNotCalledALeakOfTheJobsObjects) {
     ObservedJob job;
     job.trainer = kGiB;
@@ -394,7 +394,7 @@ TEST(WatchState, ACensusIsGoneWithItsProcess) {
     EXPECT_THAT(job.tick().targets.at(1).heap, SizeIs(1));
     job.kill_trainer();
     EXPECT_THAT(job.tick().targets.at(1).heap, SizeIs(0));
-    job.state.take(census(kTrainer, job.now(), kGiB, kGiB / 2));  // it came late
+    job.state.take(census(kTrainer, job.now(), kGiB, kGiB / 2));  // this census arrives after the end of its process
     EXPECT_THAT(job.tick().targets.at(1).heap, SizeIs(0));
 }
 

@@ -143,7 +143,7 @@ TEST(Columns, RangesStandForRemovedTicks) {
     const auto& cells = made.curves.front().cells;
     EXPECT_EQ(cells[0].low, 10);
     EXPECT_EQ(cells[0].high, 90);
-    EXPECT_EQ(cells[0].mean, 50);  // of the tick alone
+    EXPECT_EQ(cells[0].mean, 50);  // only the tick counts, not the range
     EXPECT_EQ(cells[1].low, 20);
     EXPECT_EQ(cells[1].mean, 30);  // the middle
     EXPECT_EQ(cells[2].mean, 5);

@@ -25,7 +25,8 @@ inline SentSignal sent(int number, pid_t sender, const char* comm, bool by_kerne
             .by_kernel = by_kernel};
 }
 
-// The OOM killer chose it because `trigger` asked for memory in a cgroup at its limit of 512 MiB.
+// The trainer was killed by the OOM killer, because `trigger` asked for memory in a cgroup that was at its limit of 512
+// MiB.
 inline DeathEvidence oom_killed(pid_t trigger = 200) {
     DeathEvidence evidence = ended_by(SIGKILL);
     evidence.kill = sent(SIGKILL, trigger, "loader", true);

@@ -45,7 +45,7 @@ TEST(HookBudget, TakesOffAnExpensiveOneBeforeTheEndOfTheWindow) {
     double now = 0;
     double hook = 0;
     EXPECT_EQ(window(budget, now, hook, 0.1), Advice::detach);
-    // 0.1 s per second are 0.6 s after six seconds, which is 1 % of the CPU time of a minute.
+    // The hook costs 0.1 s per second. After 6 s it has cost 0.6 s, which is 1 % of the CPU time of a minute.
     EXPECT_GE(now, 6);
     EXPECT_LE(now, 8);
 }

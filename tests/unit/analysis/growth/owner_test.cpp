@@ -40,7 +40,7 @@ TargetSnapshot with_census(HeapPart part, std::uint64_t mib, AllocatorName alloc
     return target;
 }
 
-// backward() touched the memory first, validate() keeps it.
+// Growth for which backward() touched the memory first and validate() keeps it.
 Growth recycled() {
     Growth growth;
     growth.resident.sites = {site(400, "backward", 50, "memset"), site(10, "validate", 60, "memset")};

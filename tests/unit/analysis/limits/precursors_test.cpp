@@ -318,7 +318,7 @@ TEST(Precursors, ReclaimIsActiveWhenThreeSecondsOfTheLastMinuteWereLost) {
     Watching w;
     w.tick();
     const auto stall = [](PrecursorInputs& inputs) { *inputs.reclaim_stalled += Seconds{0.045}; };
-    w.tick_for(200, stall);  // 2.7 s a minute
+    w.tick_for(200, stall);  // the threads stall for 2.7 s in each minute
     EXPECT_FALSE(w.found(PrecursorKind::reclaim));
     w.tick_for(60, [](PrecursorInputs& inputs) { *inputs.reclaim_stalled += Seconds{0.0501}; });
     EXPECT_EQ(w.reason(PrecursorKind::reclaim),

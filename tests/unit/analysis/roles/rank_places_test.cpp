@@ -87,7 +87,7 @@ TEST(RankPlaces, AreKeptWithoutProcessesWhileTheyAreNotNeeded) {
     EXPECT_THAT(places.take_vacated(), IsEmpty());
 }
 
-// What other parts keep for each pair, as long as it has a place.
+// `kept` stands for data that other classes keep for each pair as long as the pair has a place.
 TEST(RankPlaces, KeepAMillionRanksOverTimeBounded) {
     RankPlaces places;
     std::set<RoleKey> kept;

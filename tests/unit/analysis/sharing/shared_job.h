@@ -42,7 +42,8 @@ class SharedJob {
         cgroup_ = cgroup_ - bytes;
     }
     void free_shared(pid_t pid, Bytes bytes) { anon(pid) = anon(pid) - bytes; }  // other processes keep it
-    void becomes_own(pid_t pid, Bytes bytes) { own_[pid] += bytes; }  // the last process that shared it has exited
+    // The last process that shared this memory has exited.
+    void becomes_own(pid_t pid, Bytes bytes) { own_[pid] += bytes; }
     void fault(pid_t pid, Bytes bytes) { processes_.at(pid).task.faults.minor += bytes.n / kPage.n; }
     void swap_out_shared(Bytes bytes) {
         for (auto& [pid, process] : processes_) {

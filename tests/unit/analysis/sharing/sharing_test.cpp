@@ -109,7 +109,7 @@ TEST(Sharing, EachWorkerIsChargedWithItsOwnCopies) {
     for (int i = 0; i < 20; ++i) {
         job.copy(11, mib(1));
         job.copy(21, mib(9));
-        job.fault(11, mib(50));  // for example of files
+        job.fault(11, mib(50));  // for example faults of mapped files
         job.tick();
     }
     job.tick();  // the sums are compared with pages that are read after them
@@ -156,7 +156,7 @@ TEST(Sharing, AFaultyWorkerThatIsTheLastToShareIsHeldToTheSums) {
     SharedJob job = three_workers();
     for (int i = 0; i < 20; ++i) {
         job.becomes_own(11, mib(20));
-        job.fault(11, mib(30));  // for files, say
+        job.fault(11, mib(30));  // for example faults of mapped files
         job.tick();
     }
     EXPECT_LE(job.unshared(), 1);

@@ -80,7 +80,7 @@ TEST(JobRuns, AJobThatIsRestartedWithinATickIsAnotherRun) {
     job.update();
     EXPECT_GT(job.of(second), job.of(first));
     const RunId run = job.current();
-    job.runs.job_ended();  // reports the end of the same run
+    job.runs.job_ended();  // a second report of the end of the same run
     EXPECT_EQ(job.current(), run);
 }
 

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 // What a watcher shows at each of its judgements.
 struct Watched {
-    std::vector<Verdict> words{};  // each that differs from the one before, `insufficient` left out
+    std::vector<Verdict> words{};  // verdicts that differ from the one before; `insufficient` is left out
     std::vector<double> since{};
     Judge judge{};
 
@@ -64,7 +64,8 @@ TEST(Hysteresis, AShortLeakThatStoppedIsSoonStable) {
     EXPECT_LT(watched.since[2], 1800 + 600);
 }
 
-// This is also true if lines through noise accuse the job for longer than the time after which accusations are renewed.
+// An accusation is not renewed even if lines through noise say `leaking` for longer than the time after which
+// accusations are renewed.
 TEST(Hysteresis, AnAccusationIsNotRenewedWhileTheFloorIsFlat) {
     int accused = 0;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -258,7 +259,7 @@ TEST(Hysteresis, AnAmbiguousCurveIsNoReasonToKeepAnAccusation) {
               usual);
 }
 
-// The memory still grows, so unlike a change to `stable` this change need not come soon.
+// The memory still grows, so this change may come later than a change to `stable`.
 TEST(Hysteresis, AfterManyChangesGrowthThatSlowsDownReplacesALeakLater) {
     const auto accused_for = [](std::initializer_list<Verdict> before) {
         return time_of_accusation(before, 10e6, Verdict::warming_up);

@@ -17,7 +17,7 @@ using testing::Not;
 
 constexpr BpfObject<tree_bpf>::Code kCode{tree_bpf__create_skeleton, tree_plain_bpf__elf_bytes};
 
-// Makes libbpf warn about an object that has nothing to do with those of the tests.
+// Makes libbpf warn about an object that is not an object of the tests.
 void fail_with_another_object() {
     capture_libbpf_messages();
     forget_libbpf_message();

@@ -74,7 +74,7 @@ TEST(LiveSamples, TheForkOfAProcessDoesNotEndItsFirstSamples) {
     LiveSamples samples;
     samples.add(sample(10 * kPage, 6));
     RangeEvent fork = event(MS_RANGE_FORK, {}, 5);
-    fork.lost = 3;  // as its parent
+    fork.lost = 3;  // the child starts with the count of its parent
     samples.apply(fork);
     RangeEvent later = event(MS_RANGE_UNMAP, {900 * kPage, 901 * kPage}, 8);
     later.lost = 3;
@@ -144,7 +144,7 @@ TEST(LiveSamples, ThePagesThatAreGoneAreTakenOut) {
     EXPECT_EQ(bytes_of(samples, kKeep), kWeight) << "it is newer than the reading";
 }
 
-// A check of pages looks at the addresses of before, and its answer can come before the event of the move.
+// A check of pages uses the addresses from before the move, and its answer can arrive before the event of the move.
 TEST(LiveSamples, APageThatMovedBeforeItsCheckComesBackWithTheEvent) {
     LiveSamples samples;
     samples.add(sample(10 * kPage, 1));

@@ -73,7 +73,7 @@ TEST(ProcessTable, LeavesAProcessThatIsMissingOnceAndEndsItTheSecondTime) {
     w.expect_balance();
 }
 
-// Scans no longer find it, and its exit event is sent when its memory has been freed.
+// Scans do not find a process that is ending. Its exit event is sent when its memory has been freed.
 TEST(ProcessTable, WaitsForTheExitOfOneThatIsEnding) {
     Watch w;
     bool ending = true;
@@ -88,7 +88,7 @@ TEST(ProcessTable, WaitsForTheExitOfOneThatIsEnding) {
     EXPECT_EQ(w.table.missed_exits(), 1U);
 }
 
-// A slow machine: it ends after the events of the second scan were taken and before it is checked.
+// On a slow machine a process can end after the events of the second scan were taken and before the process is checked.
 TEST(ProcessTable, TakesAnExitEventThatCameAfterTheScanForNoMissedExit) {
     Watch w;
     bool ending = true;

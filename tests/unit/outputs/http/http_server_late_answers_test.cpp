@@ -90,7 +90,7 @@ TEST_F(LateAnswers, DoNotOutliveTheServer) {
     const Fd first = ask_slowly();
     begun.get_future().wait();
     const Fd second = ask_slowly();
-    EXPECT_EQ(status_of(get(server->port(), "/metrics")), 200);  // so the second was taken, too
+    EXPECT_EQ(status_of(get(server->port(), "/metrics")), 200);  // so the server has also accepted the second request
     std::thread ending([this] { server.reset(); });
     let_go.set_value();
     ending.join();

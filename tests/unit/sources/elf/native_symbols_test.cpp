@@ -148,7 +148,7 @@ TEST(NativeSymbols, FilesAreClosedOnceTheirSymbolsAreLoaded) {
     EXPECT_EQ(symbols.counts().symbol_files, 1U);
 }
 
-// Reads that fail until `error` is cleared, as while no helper process can be had.
+// Reads that fail until `error` is cleared, as they do while no helper process can be started.
 class FailingReads : public DirectReads {
   public:
     FailingReads() : DirectReads(SysRoot{}) {}

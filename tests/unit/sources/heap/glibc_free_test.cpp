@@ -105,7 +105,7 @@ TEST_P(EachGlibcWithFastbins, ChunksOfFastbinsAreFree) {
     EXPECT_EQ(seen.free_by(FreeMethod::walk).bytes, wanted);
 }
 
-// Until 2.31 a walk takes chunks of fastbins for used ones.
+// Until glibc 2.31 a walk counts chunks of fastbins as used.
 TEST(GlibcFree, FastbinsOfAnOldVersionThatAreTooLongMakeTheAnswerIncomplete) {
     FakeGlibc glibc(kFakeLayouts[0]);
     for (int i = 0; i < 1000; ++i) {

@@ -211,7 +211,7 @@ TEST(PythonSearch, SeesThatAFileChanged) {
     EXPECT_EQ(finder.find(42).outcome, Outcome::found);
 }
 
-// Inside of its root, a link means another file than for us.
+// Below the root of the process, an absolute link leads to another file than below our root.
 TEST(PythonSearch, FollowsLinksBelowTheRootOfTheProcess) {
     FakeProcess process(FakeElf().bytes());
     process.tree.remove("proc/42/exe");

@@ -159,7 +159,7 @@ TEST(EndedTargets, MakeRoomForOneThatIsBackAndForgetThoseWithoutDeaths) {
     EXPECT_EQ(back.targets.size(), 1U);
 }
 
-// A death is reported when it happens, and often the cgroup is removed after that.
+// A death is reported when it happens. Often the cgroup is removed after the report.
 TEST(EndedTargets, LingerAfterADeathThatWasReportedBefore) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot last{.info = {.name = "job"}};

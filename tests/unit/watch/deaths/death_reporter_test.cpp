@@ -324,7 +324,7 @@ TEST_F(AReporter, SomethingWorseIsAReportOfItsOwn) {
 }
 
 TEST_F(AReporter, AFailureIsCountedAndPrintedOnce) {
-    fs::remove_all(directory);  // it is open, and nothing can be written there any more
+    fs::remove_all(directory);  // the directory is open, but nothing can be written into it any more
     tick(test::nearly_full());
     const auto first = tick(empty_with({test::oom_kill_of_trainer()}));
     EXPECT_EQ(reporter.failed(), 1);
@@ -359,7 +359,8 @@ TEST(RecentSnapshots, AreFewAndReachAMinuteBack) {
         if (interval > 60) continue;
         EXPECT_GT(last - recent.all().front()->time, 25) << interval;
         EXPECT_NEAR(recent.all()[recent.all().size() - 2]->time, last - interval, 1e-6);
-        for (double age = interval; age < 40; age += 1) {  // a process was killed then, and has ended only now
+        // A process was killed `age` seconds ago, and its exit ends only now.
+        for (double age = interval; age < 40; age += 1) {
             const auto& all = recent.all();
             const auto nearest = std::find_if(all.rbegin(), all.rend(), [&](auto& s) { return s->time <= last - age; });
             ASSERT_NE(nearest, all.rend()) << interval << " " << age;

@@ -38,7 +38,8 @@ TEST(GrowthByLine, CountsAStorageThatIsAMappingOfItsOwnOnce) {
     const auto module = std::make_shared<Module>("/usr/lib/libc.so.6");
     const PythonFrame line{"validate", "/home/me/train.py", 60};
     const auto allocates = site({line});
-    const auto maps = site({line}, {{module, 4096, false}});  // further down the same stack
+    // The same stack with its native frames, which reach mmap().
+    const auto maps = site({line}, {{module, 4096, false}});
     const auto lines = by_line({}, {.mapped = {{maps, 1, kTrainer, 32}}, .tensors = {{allocates, 1, kTrainer, 30}}});
     ASSERT_EQ(lines.size(), 1U);
     EXPECT_EQ(lines[0].kept, 32);

@@ -132,7 +132,7 @@ TEST(HeapRecorder, AFailedCensusIsNotRepeatedAtOnce) {
     EXPECT_TRUE(recorder.take_taken().empty());
 }
 
-// The thread of the ticks does what another thread asks for, and is woken up for it.
+// Requests censuses from another thread. The constructor waits for the event that wakes the thread of the ticks.
 struct Asking {
     explicit Asking(HeapRecorder& recorder, std::vector<ProcessId> processes)
         : thread([this, &recorder, processes = std::move(processes)] { answers = recorder.take(processes); }) {

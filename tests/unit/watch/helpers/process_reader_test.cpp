@@ -65,7 +65,8 @@ Packer work(Unpacker& bytes) {
     bytes.take(job);
     Packer packer;
     if (kind == Kind::block) {
-        if (!job.text.empty()) (void)!::open(job.text.c_str(), O_WRONLY | O_CLOEXEC);  // a FIFO: reports that it blocks
+        // The text names a FIFO. Opening it tells the test that this job runs now.
+        if (!job.text.empty()) (void)!::open(job.text.c_str(), O_WRONLY | O_CLOEXEC);
         for (;;) ::pause();
     }
     if (kind == Kind::crash) ::raise(SIGKILL);

@@ -167,7 +167,8 @@ TEST(CgroupTargets, APlainNameThatFindsNoDescriptorIsCounted) {
     EXPECT_FALSE(set->finished(0)) << "its cgroup is there";
 }
 
-// To open a cgroup takes a descriptor for each of its ancestors at once, one more than the search of its parent took.
+// Opening a cgroup needs a descriptor for each of its ancestors at the same time: one more than the search of its
+// parent needed.
 TEST(CgroupTargets, ACgroupThatIsFoundButCannotBeOpenedIsCounted) {
     FakeHierarchy fake;
     fake.make("a/b/c/d/e/job");

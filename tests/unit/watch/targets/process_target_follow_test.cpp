@@ -80,7 +80,7 @@ TEST(FollowTree, ADescendantThatDiesBeforeItsPidIsInTheMapIsTakenOutAgain) {
     EXPECT_THAT(fake.map, ElementsAre(10));
 }
 
-// Its exit may have been reported before its pid was in the map, though /proc still has it.
+// The exit of the process may have been reported before its pid was in the map, although /proc still lists the process.
 TEST(FollowTree, ADescendantThatHasBegunToExitIsTakenOutAgain) {
     FakeProcesses fake;
     follow_while(fake, [&] { fake.begin_exit(11, 10, 110); });
@@ -116,7 +116,7 @@ TEST(FollowTree, ItIsAnErrorWhenTheProcessHasEnded) {
     EXPECT_THAT(fake.map, IsEmpty());
 }
 
-// The pid is given away between two scans of /proc.
+// The kernel gives the pid to another process between two scans of /proc.
 TEST(FollowTree, AStrangerThatGetsThePidOfTheFirstProcessDoesNotBringItsChildren) {
     FakeProcesses fake;
     follow_while(fake, [&] {

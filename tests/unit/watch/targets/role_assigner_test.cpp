@@ -9,7 +9,7 @@ constexpr CgroupId kOuter{10};
 constexpr CgroupId kInner{11};
 constexpr CgroupId kBeside{20};
 
-// As a tick does it: roles, then counters.
+// Assigns roles and then updates counters, as a tick does.
 struct Ranked {
     ProcessTable table{1000};
     WatchedTargets targets;
