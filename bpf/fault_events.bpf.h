@@ -4,7 +4,7 @@
  * found on the stack. The tracepoint rss_stat fires when the number of anonymous pages changes, but it does
  * not pass the address. The event of a served fault has the address, but it also fires for copies on write
  * and for reads of the zero page, which add no memory. So the program at rss_stat counts pages down to the
- * next sample. When the count is over, it chooses the current fault, and the program at the event of this
+ * next sample. When the count has ended, it chooses the current fault, and the program at the event of this
  * fault reads the address.
  */
 #ifndef MEMSCOPE_FAULT_EVENTS_BPF_H

@@ -108,7 +108,7 @@ static __always_inline bool add_to_site(const struct ms_gpu_process *process, __
 	return true;
 }
 
-/* Physical memory is counted at its handle. A mapping takes none, however many mappings a handle has. */
+/* Physical memory is counted once, for its handle. The mappings of the handle take no further memory. */
 static __always_inline bool holds_memory(const struct ms_gpu_live_key *key)
 {
 	return key->kind_of_address != MS_GPU_MAPPED;

@@ -29,7 +29,7 @@ enum memcg_memory_event {
 
 #define UNLIMITED_PAGES ((1ull << 63) / 65536 - 1) /* at most the kernel's own value, for every page size */
 
-/* The memory controller's cgroup of a task, whichever hierarchy it is on. */
+/* The cgroup of a task in the hierarchy of the memory controller, v1 or v2. */
 static __always_inline struct cgroup_subsys_state *controlled_css(struct task_struct *task)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);

@@ -58,7 +58,7 @@ std::string growth_sentence(const Ownership& ownership, const GrowthSpan& span, 
     const bool no_line = ownership.reason == Ownership::Reason::recycled ||
                          ownership.reason == Ownership::Reason::no_line ||
                          ownership.reason == Ownership::Reason::first_touch;
-    // The censuses say nothing about the time of the peak.
+    // Censuses compare the present with an earlier time, so they do not explain growth at the peak.
     if (no_line && !span.peak && !ownership.holders.empty())
         return fmt::format("{} more is held {}. {}", grown, than_text(span), ownership.holders);
     switch (ownership.reason) {

@@ -73,7 +73,8 @@ void LineHistory::update(Seconds now, std::span<const LineGrowth> lines) {
         }
         if (change > 0 || kept_change != 0) grew.push_back({&kept, positive(change), kept_change});
     }
-    // A line that has freed everything is missing from the list. If the list was cut, a missing line proves nothing.
+    // A line that has freed everything is missing from the list. If the list was cut, a missing line may have been cut
+    // off instead.
     const bool is_cut = lines.size() > kMostLines;
     for (const auto& [key, line] : lines_) {
         if (run_began_ || is_cut || seen.contains(key)) continue;

@@ -213,7 +213,7 @@ Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double no
         return result;
     }
     // All memory inside allocators is an upper limit of the growth inside them. If that is less than half of what grew,
-    // the line that touched a page first is the one that uses it.
+    // the line that touched a page first also uses it now.
     const auto recycled = recycled_memory(target, now);
     if (!recycled || recycled->inside > 0.5 * static_cast<double>(result.grown)) {
         const bool mostly = recycled && recycled->inside > 0.5 * recycled->all;

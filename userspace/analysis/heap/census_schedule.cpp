@@ -14,7 +14,7 @@ constexpr Seconds kSpentStep = std::chrono::minutes(1);
 constexpr Seconds kLeastCost{0.01};
 constexpr Seconds kMostObjectsCost{15};
 constexpr Seconds kMostCost{5};    // a census has this time limit
-constexpr double kLearnFrom = 64;  // MiB; smaller processes say nothing about the cost per byte
+constexpr double kLearnFrom = 64;  // MiB; the cost per byte cannot be learned from smaller processes
 constexpr double kForget = 0.5;    // decay, so that one slow process does not delay all others for ever
 constexpr double kUsual = 0.2 / (std::uint64_t{1} << 30);         // seconds per byte
 constexpr double kUsualObjects = 1.0 / (std::uint64_t{1} << 30);  // seconds per byte, with Python objects

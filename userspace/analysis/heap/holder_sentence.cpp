@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMaterialShare = 0.01;             // share of the growth; a container with less is not named
 constexpr std::int64_t kLeastContainer = 64 << 10;  // bytes
-constexpr std::int64_t kLeastGrowth = 1 << 20;      // bytes; a share of less growth says nothing
+constexpr std::int64_t kLeastGrowth = 1 << 20;  // bytes; a share of less growth is not shown, because it can be chance
 constexpr std::size_t kMostNamed = 3;
 constexpr double kHalf = 0.5;
 constexpr double kLarge = 0.1;  // share of the growth

@@ -32,7 +32,7 @@ bool RankPlaces::take_place(const Subject& subject, Seconds now) {
 std::vector<RoleKey> RankPlaces::assign(std::span<const Subject> subjects, Seconds now) {
     crowded_ = false;
     for (auto& [key, place] : places_) place.in_use = false;
-    // First those that have places: a newcomer must not take the place of a pair that has processes.
+    // Pairs that have places come first, because a new pair must not take the place of a pair that has processes.
     for (const Subject& subject : subjects)
         if (subject.wanted.rank) (void)use(subject, now);
     std::vector<RoleKey> keys;

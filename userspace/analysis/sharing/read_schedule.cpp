@@ -10,7 +10,7 @@ constexpr Seconds kForkedEvery{2};   // shortest interval, also for small proces
 constexpr Seconds kOthersEvery{10};
 constexpr Seconds kOpening{20e-6};  // cost of opening and closing the file, the least cost of any process
 constexpr double kMebibyte = 1 << 20;
-constexpr double kLearnFrom = 16;  // MiB; smaller processes say nothing about the cost per page
+constexpr double kLearnFrom = 16;  // MiB; the cost per page cannot be learned from smaller processes
 constexpr double kForget = 0.5;    // decay, so that one slow process does not delay all others for ever
 constexpr double kUsualWalk =
     38'400;  // ns per MiB, 150 ns per page; huge pages are faster, but the next process may have none

@@ -27,7 +27,7 @@ std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::option
 std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warmup);
 
 // The number of bins at the end that are far below the recent level but too few to show whether the level stays low.
-// Usually the job is ending then, and these bins say nothing about its behaviour before.
+// Usually the job is ending then, so these bins do not show how its memory behaved before.
 std::size_t unsettled_end(std::span<const Bin> bins);
 
 }  // namespace memscope

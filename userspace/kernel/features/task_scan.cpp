@@ -47,7 +47,7 @@ struct TaskScan::State {
     Rows rows{};                      // null: no quick scan
     std::optional<Error> refusal{};   // why the quick scan of the plan was not loaded
     std::vector<std::byte> buffer{};  // kept between scans: a thousand processes are 300 KiB
-    DecodedScan scan{};               // likewise
+    DecodedScan scan{};               // kept between scans, because most mappings do not change
 };
 
 TaskScan::TaskScan(std::unique_ptr<State> state) : state_(std::move(state)) {}

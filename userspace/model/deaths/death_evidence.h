@@ -95,7 +95,7 @@ struct LoggedOomKill {
     pid_t thread = 0;  // the victim, or one of its threads
     OomConstraint constraint = OomConstraint::unknown;
     std::string limit_owner{};    // path of the cgroup; empty: none, or ambiguous
-    std::string victim_cgroup{};  // likewise
+    std::string victim_cgroup{};  // path; empty: none, or ambiguous
 };
 
 }  // namespace memscope

@@ -109,7 +109,7 @@ std::string process_text(const ProcessHeap& process, const HeapReport& report, s
             "\n";
     const std::string tables = objects_text(process, top, report.type, columns);
     text += tables;
-    // The parts of the heap say nothing about one type.
+    // The parts of the heap are not divided by type, so they are left out.
     if (report.type && !tables.empty()) return text;
     text += (tables.empty() ? "" : "\n") + parts_table(process, columns);
     text += shortened_to(allocator_line(census.allocator), columns) + "\n";

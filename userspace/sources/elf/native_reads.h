@@ -20,8 +20,8 @@ struct ModulePlace {
     // empty, the file does not exist.
     Fd root{};
     std::string root_shown_as{};
-    // The first page of the mapped file. It contains the build-id and is used if the device number proves nothing:
-    // btrfs and old versions of overlayfs show different ones in maps and in stat.
+    // The first page of the mapped file. It contains the build-id. It is used if the device number cannot identify the
+    // file: btrfs and old versions of overlayfs show different device numbers in maps and in stat.
     std::string first_page{};
     auto fields() { return std::tie(handle, identity, root, root_shown_as, first_page); }
 };

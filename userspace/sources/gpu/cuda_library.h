@@ -10,7 +10,8 @@ namespace memscope {
 
 constexpr std::string_view kCudaFileName = "libcuda.so";  // prefix of the file names
 
-// The executable mappings of a process whose file is named like the CUDA driver, one per file. The name proves nothing.
+// The executable mappings of a process whose file is named like the CUDA driver, one per file. Other files can have
+// this name, too, so the caller checks the file.
 std::vector<MappedRange> cuda_mappings(std::string_view maps);
 
 // File offsets of the followed calls, each offset once. Calls that the file does not export, or whose address is not in

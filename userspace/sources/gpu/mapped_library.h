@@ -9,8 +9,8 @@
 
 namespace memscope {
 
-// The executable mappings of a process whose file name begins with `name`, one per file, up to a limit. The name proves
-// nothing.
+// The executable mappings of a process whose file name begins with `name`, one per file, up to a limit. Other files can
+// have such a name, too, so the caller checks the file.
 std::vector<MappedRange> mappings_named(std::string_view maps, std::string_view name);
 
 struct MappedLibrary {

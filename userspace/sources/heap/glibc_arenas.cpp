@@ -132,7 +132,7 @@ class ArenaFinder {
             at = head->previous;
         }
         std::ranges::sort(arena.heaps, starts_before);
-        // A made-up list can lead to the same heap twice.
+        // A forged list can lead to the same heap twice.
         const auto same = std::ranges::unique(arena.heaps, {}, &HeapRange::start);
         arena.heaps.erase(same.begin(), same.end());
         return !arena.heaps.empty();

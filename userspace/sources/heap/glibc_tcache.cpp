@@ -204,7 +204,7 @@ class TcacheFinder {
         if (!has_size_of(cursor.bin, chunk->size)) return ends(found_.torn);
         if (sizes_.size() >= kMostChunks) return ends(found_.cut_off);
         const std::uint64_t start = cursor.entry - 16;
-        // From 2.42 on, a block that malloc has mapped can be cached, too. It is not in a heap. A made-up list can lead
+        // From 2.42 on, a block that malloc has mapped can be cached, too. It is not in a heap. A forged list can lead
         // to the same chunk twice.
         if (glibc_.is_in_a_heap(start) && !sizes_.emplace(start, std::min(chunk->size & kChunkSize, kLargest)).second)
             return ends(found_.torn);

@@ -115,7 +115,7 @@ class PymallocReader {
             found_.arenas.push_back({entry->address, entry->address + arena_size});
         }
         std::ranges::sort(found_.arenas, starts_before);
-        // A made-up array can name an arena twice, or arenas that overlap.
+        // A forged array can contain an arena twice, or arenas that overlap.
         std::vector<HeapRange> apart;
         for (const HeapRange& arena : found_.arenas)
             if (apart.empty() || apart.back().end <= arena.start) apart.push_back(arena);

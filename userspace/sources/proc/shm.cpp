@@ -24,8 +24,8 @@ bool is_local(const Mount& mount) {
     return std::find(std::begin(kLocal), std::end(kLocal), mount.type) != std::end(kLocal);
 }
 
-// A mount that covers another mount has the covered mount as its parent. The order of the lines proves nothing, because
-// a mount can be moved or put beneath another.
+// A mount that covers another mount has the covered mount as its parent. The order of the lines does not show which
+// mount covers which, because a mount can be moved or put beneath another.
 const Mount* topmost_at(const std::vector<Mount>& mounts, std::string_view point, const Mount* around) {
     const Mount* top = around;
     for (std::size_t i = 0; i < mounts.size(); ++i) {  // bounded: ids that change during the read could form a cycle
@@ -142,7 +142,7 @@ Result<std::optional<ShmUsage>> fullest_shm(const SysRoot& root,
         const auto list = read_mountinfo(root, std::to_string(pid));
         if (list) bytes += list->bytes;
         truncated = truncated || (list && list->truncated);
-        // A truncated list proves nothing, because a mount that is missing in it may cover a mount in it.
+        // A truncated list cannot be used, because a mount that is missing in the list may cover a mount that is in it.
         const auto usage = list && !list->truncated ? read_shm(root, pid, *list) : std::nullopt;
         if (!usage) continue;  // the process may have exited; another process of the same namespace may still work
         answered.insert(inode);
