@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes SHA256SUMS of the packages in a directory. If MEMSCOPE_SIGNING_KEY names a key of GnuPG, signs that file, too:
-# SHA256SUMS.asc. A key that is named and cannot be used is an error, so that nobody publishes packages without it.
+# SHA256SUMS.asc. If this key cannot be used, the script fails, so that no packages are published without a signature.
 set -eu
 cd "$1"
 rm -f SHA256SUMS SHA256SUMS.asc

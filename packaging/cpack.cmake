@@ -1,4 +1,4 @@
-# One tree, three packages. No package depends on more than the C library, and none is split.
+# Makes three packages from one installed tree: tarball, .deb and .rpm. They need no shared library except the C library.
 set(CPACK_GENERATOR TGZ DEB RPM)
 set(CPACK_PACKAGE_NAME memscope)
 set(CPACK_PACKAGE_CONTACT "memscope maintainers <memscope@localhost>")

@@ -5,7 +5,7 @@
 private_apt_in() {
     local private=$1 arch=$2 kind=$3
     mkdir -p "$private"/{state/lists/partial,cache/archives/partial,etc/preferences.d,etc/trusted.gpg.d}
-    # One line for each suite this machine has of Debian 12.
+    # One line for each suite of Debian 12 that the apt of this machine uses.
     apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Component: main' 'Created-By: Packages' | sort -u |
         while read -r uri suite; do
             [[ $suite != bookworm* ]] || echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Epilog of slurmd (root, after each job): if a process of the job died, writes the sentence with the cause into the
-# comment of the job, where its owner can read it: sacct -j JOB -o AdminComment. It never fails, because that would drain
+# comment of the job, which the owner of the job can read: sacct -j JOB -o AdminComment. It never fails, because that would drain
 # the node.
 # slurm.conf: Epilog=/etc/slurm/epilog.d/*
 reports=${MEMSCOPE_REPORTS:-/var/lib/memscope}

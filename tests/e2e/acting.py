@@ -129,7 +129,7 @@ def missing(folder):
 
 
 def helper(folder):
-    """The process that runs commands: the descriptors that it holds, and that it ends with its watcher."""
+    """The process that runs commands holds few file descriptors, and ends when its watcher ends."""
     with Cgroup(f'ms-e2e-help-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--on-death', f'sh -c "echo $$ $PPID > {folder}/pids; exec sleep 999"') as w:
         helpers = action_helpers_of(w.child.pid)
@@ -178,7 +178,7 @@ def of_a_command(folder):
 
 
 def without_root(folder):
-    """As the service runs: commands do not get the capabilities of the watcher, but those that were added for commands."""
+    """With the capabilities of the service: commands get only the capabilities that were added for commands, not those of the watcher."""
     os.chmod(folder, 0o777)
     caps = '+bpf,+perfmon,+dac_read_search,+sys_ptrace,+kill'
     argv = ['setpriv', '--reuid', 'nobody', '--regid', 'nogroup', '--clear-groups', '--no-new-privs', f'--bounding-set=-all,{caps}',

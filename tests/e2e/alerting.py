@@ -25,9 +25,9 @@ from monitoring import Webhook, raised_by, start_alertmanager, start_prometheus 
 MEMSCOPE = os.environ.get('MEMSCOPE', str(files.SOURCE / 'build' / 'memscope'))
 MIB = 1 << 20
 ALERTMANAGER = files.PROMETHEUS / 'alertmanager.example.yml'
-IN_TIME = 20  # least seconds between the message and the kill, so that a person can still act
+IN_TIME = 20  # seconds: the least time between the message and the kill, so that a person can still act
 
-# Each is a curve of megabytes over seconds, held by one process.
+# Each job is one process that holds the given megabytes over time.
 JOB = textwrap.dedent('''
     import math, sys, time
     curve = eval('lambda t: ' + sys.argv[1], {'math': math})
@@ -57,7 +57,7 @@ def start_jobs(stack):
 
 
 def wait_for_death(job, seconds):
-    """When the kernel killed it."""
+    """The time at which the kernel killed the job."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         job.wait(seconds)
     return time.time() if job.poll() is not None else None

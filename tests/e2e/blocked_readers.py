@@ -32,7 +32,7 @@ def deaths(watcher, target):
 
 
 def ticks_go_on(watcher, times=5):
-    """Each wait is for a later tick than the one before."""
+    """Each call waits for a tick that is later than the tick of the call before."""
     for _ in range(times):
         before = last_tick(watcher)
         if not wait_for(lambda: last_tick(watcher) > before, 10, 0.05):
@@ -57,7 +57,7 @@ def watch_one(how, program, folder, job, other, began_before):
     with contextlib.ExitStack() as stack:
         def block():
             child = stack.enter_context(process(words, cgroup=job, stdout=subprocess.PIPE, text=True))
-            stack.callback(kill_all, job)  # kills its FUSE server, too, because the process waits for it
+            stack.callback(kill_all, job)  # also kills the FUSE server of the process, because the process waits for its server
             said = child.stdout.readline()
             if said.startswith('cannot'):
                 print(f'      {how}: left out, this machine {said.strip()}', flush=True)
@@ -100,7 +100,7 @@ def watch_by_pid(how, program, folder, job):
         stack.callback(kill_all, job)
         said = child.stdout.readline()
         if said.startswith('cannot'):
-            return  # watch_one() has printed that this machine cannot do it
+            return  # watch_one() has printed that this machine does not allow it
         check(f'{how}, --pid: it blocks', said == 'blocks\n', said)
         watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--pid', str(child.pid)))
         check(f'{how}, --pid: ticks go on', ticks_go_on(watcher))
@@ -112,7 +112,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, \
             Cgroup(f'ms-blocks-{os.getpid()}', 512 * MIB) as job, Cgroup(f'ms-other-{os.getpid()}', 512 * MIB) as other:
         os.mkdir(f'{folder}/mount')
-        program = f'{folder}/python3-blocks'  # the watcher takes it for CPython because of its name
+        program = f'{folder}/python3-blocks'  # because of this name the watcher examines the process as CPython
         subprocess.run(['c++', '-std=c++20', '-O1', '-rdynamic', '-pthread', '-o', program,
                         str(SOURCE / 'tests/e2e/blocking_process.cpp')], check=True)
         for how in ('userfaultfd', 'mmap_lock'):

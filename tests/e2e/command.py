@@ -74,7 +74,7 @@ def killed():
 
 
 def readers():
-    """The reader of memscope's output may close it: the job must go on."""
+    """The job continues if the reader of memscope's output closes the pipe."""
     job = 'exec 2>/dev/null; sh -c "kill -9 \\$\\$"; sleep 0.5; sh -c "kill -9 \\$\\$"; sleep 0.5; exit 5'
     for what, to in (('standard error', 'stderr'), ('standard output', 'stdout')):
         p = subprocess.Popen([MEMSCOPE, '--listen', 'none', '--report-dir', 'none', *(['--json', '--interval', '100ms'] if to == 'stdout' else []), '--', 'sh', '-c', job],

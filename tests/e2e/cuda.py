@@ -37,7 +37,7 @@ check = Checks()
 
 
 def metric(watcher, name, **labels):
-    """The sum of all series with these labels; None: there is none."""
+    """The sum of all series with these labels. None: there is no such series."""
     wanted = [f'{key}="{value}"' for key, value in labels.items()]
     found = [v for k, v in watcher.metrics().items() if k.split('{')[0] == name and all(w in k for w in wanted)]
     return sum(found) if found else None

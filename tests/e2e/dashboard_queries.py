@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Every query of every dashboard, against a real Prometheus that scraped a real memscope while demos ran.
 
-Four jobs are watched: the demos `leak` and `workers`, a small tree in a limited cgroup of which one process is killed for
-memory in the end, and one that leaks GPU memory until the driver refuses (support/gpu_job.py). Each panel, variable
-and annotation has to return data for one of them, in the time that was scraped; every rule has to evaluate, and those about
-GPUs have to fire. Needs root, prometheus and promtool; takes 30 s. MEMSCOPE names the binary.
+Four jobs are watched: the demos `leak` and `workers`, a small process tree in a limited cgroup, of which the OOM killer kills
+one process at the end, and a job that leaks GPU memory until the driver refuses an allocation (support/gpu_job.py). Each panel,
+variable and annotation must return data for one of these jobs, for the time that was scraped. Prometheus must evaluate every rule,
+and the rules about GPUs must fire. Needs root, prometheus and promtool; takes 30 s. MEMSCOPE names the binary.
 """
 import contextlib
 import json
@@ -89,7 +89,7 @@ def start_tree(stack, cgroup):
 
 
 def check_variables(api, name, dashboard, port, targets):
-    """Each variable offers the values that the panels are then queried with."""
+    """Each variable offers the values with which the panels are then queried."""
     known = {'instance': f'127.0.0.1:{port}', 'target': targets[-1]}
     wanted = {**known, 'role': 'dataloader_worker', 'rank': '0', 'gpu': OURS}
     for variable, query in files.variables(dashboard):
@@ -155,7 +155,7 @@ def check_oom_kill(api, cgroup):
     check('MemscopeOomKill names the job', alert[0]['labels'].get('target') == cgroup.name, alert[0]['labels'])
     summary, description = alert[0]['annotations']['summary'], alert[0]['annotations']['description']
     check('MemscopeOomKill says how many and against which limit', 'killed 1 ' in summary and 'The effective limit is ' in description, (summary, description))
-    # Recording rules have the death one evaluation later.
+    # Recording rules contain the death one evaluation later.
     check('the death is recorded', wait_for(lambda: api.query('increase(target:memscope_deaths_total:sum[1m]) > 0'), 8, 0.3))
 
 

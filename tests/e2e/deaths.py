@@ -115,7 +115,7 @@ def leak_to_the_end(folder):
 
 
 def several(folder):
-    """A whole tree that is killed is one event; teardown is none."""
+    """If a whole tree is killed, that is one event. Teardown is no event."""
     state = f'{folder}/several'
     tree = 'sleep 60 & sleep 60 & sleep 60 & wait'
     with Cgroup(f'ms-e2e-tree-{os.getpid()}', 200 * MIB) as cgroup, \
@@ -152,7 +152,7 @@ def crash_loop(folder):
 
 
 def grown_at(entries, function):
-    """Bytes of growth at the stacks that have that Python function in them."""
+    """Bytes of growth at stacks that contain this Python function."""
     return sum(e['bytes'] for e in entries if any(f['function'] == function for f in e['python']))
 
 
@@ -162,7 +162,7 @@ def growth(cgroup):
 
 
 def runs(folder):
-    """A report is about the run that died: not about earlier runs, nor about a removed cgroup of the same name."""
+    """A report is about the run that died, not about earlier runs or a removed cgroup of the same name."""
     state, name = f'{folder}/runs', f'ms-e2e-runs-{os.getpid()}'
     with Watcher(MEMSCOPE, folder, '--cgroup', f'{name}*', '--report-dir', state) as w:
         def die(cgroup, function):

@@ -52,7 +52,7 @@ def members(cgroup):
 
 
 def name_of(pid):
-    """The name of a process; that of a process that runs train.py and has no name of its own is `trainer`."""
+    """The name of a process. `trainer`: a process that runs train.py and has no name of its own."""
     comm = pathlib.Path(f'/proc/{pid}/comm').read_text().strip()
     words = pathlib.Path(f'/proc/{pid}/cmdline').read_bytes().split(b'\0')
     return 'trainer' if b'train.py' in words and comm.startswith('python') else comm
@@ -70,7 +70,7 @@ def sample(cgroup):
 
 
 def living(pids):
-    """The pids that still live. A zombie does not count."""
+    """The pids of the processes that still live, without zombies."""
     left = []
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -230,7 +230,7 @@ def ends():
         left = cgroup_of(child.pid)
         check('... and the cgroup stays', os.path.isdir(left) and not members(left))
         with demo('leak') as other, demo('steps') as third:
-            wait_until_watched(third)  # before the other one, because it ends after 8 s
+            wait_until_watched(third)  # runs before the other demo, because it ends after 8 s
             wait_until_watched(other)
             check('the next start removes it', not os.path.exists(left), left)
             of_other = members(cgroup_of(other.pid))

@@ -49,7 +49,7 @@ def refused_targets_are_counted_and_said(folder):
             with Watcher(binary, folder, *options, MEMSCOPE, '--cgroup', f'{parent.name}/*', '--interval', '500ms') as watcher:
                 wait_for(lambda: targets(watcher) == 1, 10)
                 check('the soft limit is raised to the hard one', watcher.value('process_max_fds') == ENOUGH, watcher.value('process_max_fds'))
-                # A root without CAP_SYS_RESOURCE may lower the soft limit and raise it again, but no hard one.
+                # Root without CAP_SYS_RESOURCE may lower the soft limit and raise it again, but cannot raise a hard limit.
                 resource.prlimit(watcher.child.pid, resource.RLIMIT_NOFILE, (LIMIT, ENOUGH))
                 for path in made[1:]:
                     os.mkdir(path)
@@ -75,13 +75,13 @@ def refused_targets_are_counted_and_said(folder):
 
 
 def first_free(pid):
-    """The lowest number that no descriptor of the process has: as a limit, it leaves room for none."""
+    """The lowest number that is not a descriptor of the process. With this limit the process cannot open another file."""
     used = {int(name) for name in os.listdir(f'/proc/{pid}/fd')}
     return next(number for number in range(len(used) + 1) if number not in used)
 
 
 class Errors:
-    """What a watcher writes to standard error, as it comes."""
+    """Collects the lines that a watcher writes to standard error."""
 
     def __init__(self, watcher):
         self.pipe, self.text = watcher.child.stderr.fileno(), ''
@@ -100,7 +100,7 @@ def a_watcher_without_any_descriptor_goes_on(folder):
             errors, pid = Errors(watcher), watcher.child.pid
             before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 
-            def lacks_descriptors():  # again each time, because a descriptor that is closed leaves room
+            def lacks_descriptors():  # the limit is set again each time, because a closed descriptor leaves room for another one
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free(pid), before[1]))
                 return errors.has('ticks are skipped')
             check('ticks that are left out are an error', wait_for(lacks_descriptors, 20), errors.text)

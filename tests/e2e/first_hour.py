@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a new user types first: memscope alone, memscope with a command but without its dashes, help, series of other tools."""
+"""The first commands of a new user: memscope alone, memscope with a command but without `--`, help, series of other tools."""
 import contextlib, os, pty, select, subprocess, sys, tempfile, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
 from harness import *
@@ -16,7 +16,7 @@ def run(*args, **kw):
 
 
 def on_terminal(argv):
-    """Exit status and what is printed on a terminal."""
+    """(exit status, output on a terminal)"""
     ours, theirs = pty.openpty()
     job = subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)

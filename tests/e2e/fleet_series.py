@@ -30,7 +30,7 @@ check = Checks()
 
 
 def counted(ranks):
-    """(series of the watcher, of the job) with so many ranks."""
+    """(series of the watcher, series of a job with this number of ranks)"""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='e2e-series-'))
         cgroup = stack.enter_context(Cgroup(f'e2e-series-{os.getpid()}', 4 << 30))

@@ -16,16 +16,16 @@ from growing import MEMSCOPE, MIB, SCRIPT, Script, check_sections, pythons, sett
 from harness import Cgroup, Checks, Watcher, run_as_root  # noqa: E402
 
 UNSHARE = ['unshare', '--fork', '--pid', '--mount', '--kill-child', '--mount-proc']
-# As container engines do it: paths begin at the new root.
+# Container engines use pivot_root: paths then begin at the new root.
 PIVOT = 'mount --bind "$1" "$1" && cd "$1" && mount -t proc proc proc && pivot_root . old && cd / && shift && exec "$@"'
-# As simpler engines do it, also some on clusters: paths still begin at the root of the mount namespace.
+# Simpler engines use chroot, also some engines on clusters: paths then still begin at the root of the mount namespace.
 CHROOT = 'mount -t proc proc "$1/proc" && exec chroot "$@"'
 
 check = Checks()
 
 
 def own_pid(pid):
-    """As the process itself knows it."""
+    """The pid of the process in its own PID namespace."""
     with open(f'/proc/{pid}/status') as status:
         return next(int(line.split()[-1]) for line in status if line.startswith('NSpid:'))
 

@@ -141,7 +141,7 @@ def python_figures(python):
         def counted(label):
             return int(re.search(rf'{label}\s+=\s+([\d,]+)', text)[1].replace(',', ''))
         live = counted('# bytes in allocated blocks')
-        heads = counted('# bytes lost to pool headers')  # they count as live
+        heads = counted('# bytes lost to pool headers')  # these blocks count as live
         check(f'{name}: live bytes', near(answer['by']['python_live'], live + heads, 0.03), (answer['by'], live, heads))
         free = counted('# bytes in available blocks')
         check(f'{name}: most of the memory is free', answer['by']['python_free'] > 2 * answer['by']['python_live'],
@@ -256,7 +256,7 @@ def failures(folder):
                           'blocks its readers' in done.stderr and len(done.stderr.splitlines()) == 1, done)
             finally:
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)  # its FUSE server, too
+                    os.killpg(child.pid, signal.SIGKILL)  # also kills its FUSE server
 
 
 def main():

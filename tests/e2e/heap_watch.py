@@ -136,7 +136,7 @@ def watch_mapper(folder, job):
         watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--cgroup', job.name))
         script = os.path.join(folder, 'mapper.py')
         with open(script, 'w') as f:
-            f.write('import time\ntime.sleep(3)\n' + MAPPER)  # the interpreter is known by then
+            f.write('import time\ntime.sleep(3)\n' + MAPPER)  # until then memscope has recognized the interpreter
         child = stack.enter_context(process(['/usr/bin/python3', script], cgroup=job, stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, text=True))
         child.stdout.readline()

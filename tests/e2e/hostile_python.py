@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'sup
 from growing import MEMSCOPE, MIB, SOURCE, Script, check_sections, growth, settled  # noqa: E402
 from harness import Cgroup, Checks, Watcher, process, run_as_root, wait_for  # noqa: E402
 
-LIES = {  # kind of false data: the section by which the real interpreter grows meanwhile
+LIES = {  # kind of false data: the section of grows.py that the real interpreter runs meanwhile
     'cyclic_threads': 'comprehension', 'cyclic_frames': 'generator', 'wild_pointers': 'method', 'long_names': 'thread',
     'lying_lines': 'unlocked', 'many_stacks': 'huge', 'many_long_stacks': 'late'}
 MADE_UP = int(os.environ.get('LIES', '6000'))  # stacks

@@ -76,7 +76,7 @@ def starts_again(kind, folder, cgroup):
 
 
 def bpf_objects():
-    """{kind: {id}} of BPF objects that have one of our names and no holder: /proc/PID/fdinfo lists the objects of a process."""
+    """{kind: {id}} of BPF objects with a name of memscope that no process holds. /proc/PID/fdinfo lists the objects of a process."""
     held = {'prog_id': set(), 'link_id': set(), 'map_id': set()}
     for info in pathlib.Path('/proc').glob('[0-9]*/fdinfo/*'):
         try:
@@ -104,7 +104,7 @@ def bpf_objects():
 
 def one_round(number, dice, folder, cgroup):
     kind = 'demo' if number % 2 else 'watcher'
-    moment = LATEST * dice.random() ** 2  # more often while it starts, because then most things are incomplete
+    moment = LATEST * dice.random() ** 2  # more kills during the start, because memscope is incomplete then
     name = f'round {number + 1}, a {kind} killed after {moment * 1000:.0f} ms'
     argv = [MEMSCOPE, 'demo', 'steps'] if kind == 'demo' else [MEMSCOPE, '--cgroup', cgroup.name, '--listen', 'none', '--interval', '50ms']
     pid = kill_at(argv, moment)

@@ -93,7 +93,7 @@ def as_root(folder, cgroup):
 
 
 def as_a_service(program, cgroup):
-    """With a directory for its socket, as from systemd: /run/memscope still belongs to root."""
+    """Runs the watcher with a directory for its socket, as systemd makes it. /run/memscope itself still belongs to root."""
     own = '/run/memscope/e2e-service'
     os.makedirs(own)
     os.chown(own, ANOTHER, ANOTHER)
@@ -108,7 +108,8 @@ def as_a_service(program, cgroup):
         shutil.rmtree(own)
 
 
-# Grows a little, then far beyond its limit at once: in small steps it would thrash on the pages of its own program.
+# Grows a little, then far beyond its limit in one step. In small steps it would spend its time reading the pages of its own
+# program back from disk.
 GROWS = """import sys
 sys.stdin.readline()
 kept = [b'x' * (1 << 20) for _ in range(64)]
@@ -163,7 +164,7 @@ def main():
     job = ['setpriv', f'--reuid={SOMEBODY}', f'--regid={SOMEBODY}', '--clear-groups', 'sleep', '120']
     with tempfile.TemporaryDirectory() as folder, Cgroup(f'ms-privilege-{os.getpid()}', 256 << 20) as cgroup:
         os.chmod(folder, 0o755)
-        program = shutil.copy(MEMSCOPE, folder)  # where everybody may run it
+        program = shutil.copy(MEMSCOPE, folder)  # a copy that every user may run
         with process(job, cgroup, env={**os.environ, 'RANK': '7'}) as sleeper:
             wait_for(lambda: pathlib.Path(f'/proc/{sleeper.pid}/comm').read_text() == 'sleep\n', 5)
             without_root(program, cgroup)

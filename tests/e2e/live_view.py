@@ -40,11 +40,11 @@ while True:
     if len(held) > 400: time.sleep(1000)
 '''
 LAUNCHER = ['sh', '-c', f'{shlex.quote(sys.executable)} -c {shlex.quote(TRAINER)} train.py; exit']
-# Prints what a shell would see: the modes of the terminal before and after, and the exit status of the program.
+# Prints the modes of the terminal before and after the program, and the exit status of the program.
 SESSION = 'ulimit -c 0; stty -g >before; {environment} {program}; echo $? >rc; stty -g >after; echo "BACK IN THE SHELL"; sleep 1000'
 
 check = Checks()
-PATIENCE = 15  # seconds: only a failing check waits that long, and a machine may be busy
+PATIENCE = 15  # seconds. A busy machine may need long; only a check that fails waits for the whole time.
 
 
 class Screen:
@@ -90,7 +90,7 @@ class Screen:
         return int(pathlib.Path(f'/proc/{shell}/task/{shell}/children').read_text().split()[0])
 
     def ended(self):
-        """The exit status, as the shell has it."""
+        """The exit status that the shell reports."""
         wait_for((self.folder / 'after').exists, PATIENCE, 0.05)
         return tail(self.folder / 'rc')
 
@@ -228,7 +228,7 @@ def plain_lines_instead(folder, job):
 
 
 def frozen_terminal(folder, job):
-    """The terminal is not read: ticks go on, and q still ends the view."""
+    """Nothing reads the output of the terminal: ticks continue, and q still ends the view."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 60, 200, 0, 0))
     try:

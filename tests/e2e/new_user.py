@@ -50,7 +50,7 @@ class Terminal:
         return self
 
     def __exit__(self, *_):
-        for key in ('C-c', 'q'):  # as a user would leave, before the terminal is closed
+        for key in ('C-c', 'q'):  # ends memscope as a user would, before the terminal is closed
             self.tmux('send-keys', key)
         time.sleep(1)
         self.tmux('kill-server')
@@ -119,7 +119,7 @@ def main():
         took = max(result['seconds'].values())
         print(f'two commands; the line after {result["seconds"].get("line")} s, the variable after '
               f'{result["seconds"].get("variable")} s', flush=True)
-        # Not checked by default, because the time on a machine that runs other tests is not meaningful.
+        # Not checked by default, because times are not reliable on a machine that runs other tests.
         if os.environ.get('NEW_USER_GOAL'):
             check(f'within {GOAL} s', took <= GOAL, took)
         if len(sys.argv) > 1:

@@ -16,7 +16,7 @@ from growing import MEMSCOPE  # noqa: E402
 from harness import Checks, GaveUp, run_as_root  # noqa: E402
 from owners import MIB, TRAINING, pages, train  # noqa: E402
 
-PYTHON = os.environ.get('JOB_PYTHON', '/usr/bin/python3')  # Debian's own: another one has no PyTorch
+PYTHON = os.environ.get('JOB_PYTHON', '/usr/bin/python3')  # Debian's own interpreter, because another one has no PyTorch
 LIMIT = 768 * MIB  # the jobs hold at most 400 MiB; the rest is for the files of PyTorch
 FROM_START = 'kept_in_list_from_start'  # memscope sees the job start and import PyTorch
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page in a real browser: with data that was made for it, over a live leak, recordings with a death, hostile names and GPUs,
+"""The page in a real browser: with generated data, with a live leak, with recordings that have a death, hostile names and GPUs,
 and as a report in a file. Keeps screenshots in build/page-tests/screenshots.
 
 Needs root, node, npm and Chromium; takes two minutes. MEMSCOPE names the binary; `page.py made` needs neither root nor memscope."""
@@ -21,8 +21,8 @@ MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 MIB = 1 << 20
 SCRIPT_NAME = '<script>alert(1)</script>'
 FILE_NAME = '<img src=x>'  # the name of a process in the kernel is that of its file
-# A trainer that keeps validation results until the kernel kills it. It has an argument that turns the direction of text, and a
-# helper whose names would be elements of HTML.
+# A trainer that keeps validation results until the kernel kills it. It has an argument that reverses the direction of text, and
+# a helper process whose names look like elements of HTML.
 LEAK = f'''
 import os, time
 if os.fork() == 0:
@@ -67,7 +67,7 @@ def record_gpus(folder):
     """A recording of a job on two GPUs, by the libraries of tests/fake_cuda and tests/support/fake_nvml."""
     with Cgroup(f'ms-page-gpu-{os.getpid()}', 1024 * MIB) as cgroup, GpuJob(folder, cgroup) as job, \
             recorder(folder, 'gpu', cgroup, '--torch', env=job.environment) as watcher:
-        wait_for(lambda: False, 5)  # until the driver is followed: a recording has no metrics to ask
+        wait_for(lambda: False, 5)  # until memscope follows the driver; a recording has no metrics that the test could query
         job.go_on()
         wait_for(lambda: False, 7)
         end(watcher)
@@ -85,7 +85,7 @@ def demo(folder):
 
 
 def made(page, browser, pool):
-    """The page with data that was made for it, while other scenarios wait for their jobs."""
+    """The page with generated data. Runs while other scenarios wait for their jobs."""
     built = bundle(page)
     units = pool.submit(subprocess.run, ['sh', '-c', 'npm run --silent check && node test.mjs'], cwd=page, capture_output=True, text=True, timeout=110)
     return units, pool.submit(in_browser, browser, 'made.mjs', built, SCREENSHOTS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""User probes are attached, held and detached by processes of their own: nothing that a process does to its mmap_lock,
-and nothing that happens to these processes, stops the watcher, or fork() on this machine.
+"""Separate processes attach, hold and detach user probes. A process that holds its mmap_lock, or a failure of these separate
+processes, must stop neither the watcher nor fork() on this machine.
 
 The driver is the one of tests/fake_cuda (FAKE_CUDA names the file). Needs root and a compiler; takes a minute. MEMSCOPE
 names the binary.
@@ -40,7 +40,7 @@ check = Checks()
 
 
 def stat_of(pid):
-    """(parent, state, name); None: it is gone."""
+    """(parent, state, name). None: the process has ended."""
     with contextlib.suppress(OSError):
         name, _, rest = pathlib.Path(f'/proc/{pid}/stat').read_text().partition('(')[2].rpartition(')')
         state, parent, *_ = rest.split()
@@ -76,7 +76,7 @@ def is_probe(pid, fd):
 
 
 def probes_of(pid):
-    """How many descriptors of user probes a process holds; one that has ended holds none."""
+    """The number of descriptors of user probes that a process holds. 0 if it has ended."""
     with contextlib.suppress(FileNotFoundError):
         return sum(is_probe(pid, fd) for fd in os.listdir(f'/proc/{pid}/fd'))
     return 0
@@ -99,7 +99,7 @@ def reserved(watcher):
 
 
 def ticks_go_on(watcher, times=5):
-    """Each wait is for a later tick than the one before."""
+    """Each call waits for a tick that is later than the tick of the call before."""
     def last():
         return watcher.value('memscope_last_tick_timestamp_seconds')
     for _ in range(times):
@@ -114,7 +114,7 @@ def said(watcher):
 
 
 def end(watcher):
-    """The exit status after SIGTERM; None: it still runs."""
+    """The exit status after SIGTERM. None: the process still runs."""
     watcher.child.send_signal(signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         return watcher.child.wait(10)
@@ -154,7 +154,7 @@ class Blocker:
         self.blocks = self.answer == 'blocks' and wait_for(self.is_held, 10, 0.02)
 
     def is_held(self):
-        """The process prints a line just before it takes the lock. A blocked read of its command line proves that it has it."""
+        """The process prints a line just before it takes the lock. A blocked read of its command line proves that it holds the lock."""
         reader = subprocess.Popen(['cat', f'/proc/{self.child.pid}/cmdline'], stdout=subprocess.DEVNULL)
         try:
             reader.wait(0.5)
@@ -177,7 +177,7 @@ class Blocker:
         return self.is_held()
 
     def end(self):
-        for pid in self.group.pids():  # kills its FUSE server, too, because the process waits for it
+        for pid in self.group.pids():  # also kills the FUSE server of the process, because the process waits for its server
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.child.wait(20)

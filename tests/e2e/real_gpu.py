@@ -209,7 +209,7 @@ def allocators(check, program, folder):
 
 def pinned(check, program, folder):
     with Job(program, folder, 'pinned') as job:
-        job.do("torch.zeros(1, device='cuda').item()")  # which pins a few bytes of its own
+        job.do("torch.zeros(1, device='cuda').item()")  # the library pins a few bytes for itself
         before = job.pinned('alloc')
         job.do('kept.append(torch.empty(64 << 20, dtype=torch.uint8).pin_memory()) or 1')
         equal(check, 'pinned: a tensor of 64 MiB', job.pinned('alloc') - before, 64 * MIB)

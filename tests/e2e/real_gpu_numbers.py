@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Whether GPU numbers are true, on a machine that has an NVIDIA GPU: free memory, CUDA out of memory, memory by handle, and
-processes that were there before memscope.
+"""Compares the GPU figures of memscope with those of PyTorch and the driver, on a machine that has an NVIDIA GPU: free memory,
+CUDA out of memory, memory by handle, and processes that are older than memscope.
 
     real_gpu_numbers.py TARBALL|PROGRAM [RESULT.json]
 
-Needs root, one GPU that no other process uses, and a Python with PyTorch; no compiler. The figures of memscope are compared with what
-PyTorch and the CUDA driver say at the same moment. PARTS="full_gpu handles" in the environment runs those alone.
+Needs root, one GPU that no other process uses, and a Python with PyTorch; no compiler. All figures are read at the same moment. PARTS="full_gpu handles" in the environment runs those alone.
 """
 import contextlib
 import json
@@ -22,7 +21,7 @@ from real_machine import try_here, unpack  # noqa: E402
 from support.harness import Cgroup, process, tail, wait_for  # noqa: E402
 
 GIB = 1 << 30
-SLACK = 48 * MIB  # PyTorch and the driver round, and the context grows a little
+SLACK = 48 * MIB  # tolerance, because PyTorch and the driver round, and the context grows a little
 UNITS = {'bytes': 1, 'KiB': 1 << 10, 'MiB': MIB, 'GiB': GIB}
 
 # Like real_gpu.OBEDIENT, with functions that call the driver directly.
@@ -115,7 +114,7 @@ sys.stdin.readline()
 torch.empty(1 << 30, dtype=torch.uint8, device='cuda')
 '''
 
-# Has some gigabytes in its cache when it allocates more than is free: PyTorch frees the cache and tries again.
+# Has some gigabytes in its cache, then allocates more than the free memory: PyTorch frees the cache and tries again.
 CACHED = '''
 import sys, torch
 held = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')
@@ -173,7 +172,7 @@ class Watched:
 
 
 def said_free(text):
-    """What PyTorch says is free, in bytes."""
+    """The free memory that PyTorch reports, in bytes."""
     found = re.search(r'of which ([\d.]+) (\w+) is free', text)
     return float(found[1]) * UNITS[found[2]] if found else None
 

@@ -53,7 +53,7 @@ def end(child):
 
 
 def killed(folder, cgroup):
-    """20 times: the file is whole, and what was committed is there."""
+    """20 times: the file is not damaged, and contains everything that was committed."""
     whole = readable = kept = 0
     for k in range(20):
         known = set(recordings(folder))
@@ -61,7 +61,7 @@ def killed(folder, cgroup):
             new = wait_for(lambda: [f for f in recordings(folder) if f not in known and rows(f) > 0], 15)
             if not new:
                 return check(f'watcher {k + 1} records', False)
-            time.sleep(0.05 * (k % 7))  # in the midst of a write, at another moment each time
+            time.sleep(0.05 * (k % 7))  # during a write, at a different moment each time
             latest = new[0]
             before = rows(latest)
             child.kill()
@@ -121,7 +121,7 @@ def two_watchers(folder, cgroup):
 
 
 def other_user(folder, cgroup):
-    """A user who may read a file, but not write to its directory: while it is written, and afterwards."""
+    """A user who may read a recording, but not write to its directory, reads it while it is written and afterwards."""
     os.chmod(folder, 0o755)
     program = shutil.copy(MEMSCOPE, folder)
 
@@ -136,7 +136,7 @@ def other_user(folder, cgroup):
         refused = report(path)
         check('another user cannot', refused.returncode == 2 and 'ermission' in refused.stderr, refused.stderr)
         for file in glob.glob(path + '*'):
-            os.chown(file, -1, NOBODY)  # a group of readers, as the group memscope
+            os.chown(file, -1, NOBODY)  # a group that may read, like the group memscope
         live = report(path)
         check('a member of the group reads it while it is written', live.returncode == 0, live.stderr)
         end(child)
@@ -166,7 +166,7 @@ def census(folder, cgroup):
 
 
 def exports(folder, cgroup):
-    """Of a recording that is being written: a copy of it, a trace, and metrics that Prometheus takes."""
+    """Exports of a recording that is being written: a copy, a trace, and metrics that Prometheus accepts."""
     with watcher(cgroup, folder) as child:
         wait_for(lambda: recordings(folder) and rows(recordings(folder)[0]) > 20, 20)
         path, copy = recordings(folder)[0], f'{folder}/copy/copy.memscope'

@@ -51,8 +51,8 @@ class Node:
         return path.read_text().splitlines() if path.exists() else []
 
     def report(self, name, comm='python3'):
-        """A report that memscope wrote, of a process that calls itself that."""
-        assert len(comm) == len('python3')  # the lengths of texts in the record stay right
+        """A report of memscope about the death of a process with this name."""
+        assert len(comm) == len('python3')  # the name has the same length, so that the lengths in the record stay correct
         content = json.loads(REPORT.read_text())
         record = base64.b64decode(content['record'])[:-4].replace(b'python3', comm.encode())
         content['record'] = base64.b64encode(record + zlib.crc32(record).to_bytes(4, 'little')).decode()

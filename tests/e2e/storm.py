@@ -107,7 +107,7 @@ def one_storm(folder, program, seconds, stopped):
                 short = g.name[len(ME):] or '(outer)'
                 if not lost:
                     check(f'{title}: every start in {short} is counted', seen.starts == expected, f'{seen}, {expected} counted')
-                else:  # each missing process had its events dropped; no other process is missing
+                else:  # only processes whose events were dropped are missing
                     check(f'{title}: what is missing in {short} is reported', expected - sum(lost.values()) <= seen.starts <= expected,
                           f'{seen}, {expected} counted, {lost}')
                 check(f'{title}: the counts of {short} are consistent at the end', seen.balanced(), seen)
@@ -123,7 +123,7 @@ def one_storm(folder, program, seconds, stopped):
 
 
 def targets_that_go(folder):
-    """A watched cgroup that is removed together with its last process, inside of another that is watched, too."""
+    """A watched cgroup inside another watched cgroup is removed together with its last process."""
     with Cgroup(ME, LIMIT) as outer, Watcher(MEMSCOPE, folder, '--cgroup', outer.name, '--cgroup', f'{outer.name}/*') as w:
         if outer.version == 2:
             Cgroup._write(f'{outer.path}/cgroup.subtree_control', '+memory')

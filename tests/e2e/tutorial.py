@@ -25,7 +25,7 @@ check = Checks()
 
 
 def parts_of(page):
-    """(job, command, passages) of each part of the page."""
+    """(job, command, passages of the output block) of each part of the page."""
     found = re.findall(r'^```sh\n(.*?)\n```\n+```output\n(.*?)\n```$', page, re.M | re.S)
     for command, output in found:
         job = re.search(r'(\w+\.py)', command)[1]
@@ -60,7 +60,7 @@ def run(part):
 
 
 def in_order(said, passages):
-    """The first passage that does not come after the one before it; None: all are there."""
+    """The first passage that the output does not contain after the passage before it. None: it contains all in this order."""
     at = 0
     for passage in passages:
         wanted = masked(passage)

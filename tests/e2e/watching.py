@@ -48,7 +48,7 @@ def width(line):
 
 
 def well_formed(tick):
-    """None if the tick has the contract's keys with the right types, else what is wrong."""
+    """None if the tick has the required keys with the right types, otherwise the fault."""
     size, absent = int, (int, type(None))
     shapes = [
         (tick, dict(time=float, target=dict, memory=dict, processes=list, roles=list, gpu=(list, type(None)), self=dict)),
@@ -91,7 +91,7 @@ def thousand_and_a_reader_that_sleeps(folder):
             done = status('--json', '--target', many.name)
             return json.loads(done.stdout)['processes'] if done.returncode == 0 else []
         check('all of them are listed', wait_for(lambda: {p['pid'] for p in listed()} == set(many.pids()), 5), len(listed()))
-        # Not at once: the watcher reads 1,000 processes per tick that are older than itself.
+        # The watcher needs several ticks, because per tick it reads at most 1,000 processes that are older than itself.
         check('their argv is known', wait_for(lambda: listed() and all(p['command'] for p in listed()), 5))
         text = status('--target', many.name).stdout.decode()
         check('status shows the first and counts the rest', '981 more' in text and max(map(width, text.splitlines())) <= 80, text[-200:])
@@ -195,7 +195,7 @@ def config_and_globs(folder):
 
 
 def answer(client, request):
-    """The status of the answer, or nothing."""
+    """The status of the answer, or None."""
     with contextlib.suppress(OSError):
         client.sendall(request)
         return client.recv(12)[9:]

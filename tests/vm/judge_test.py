@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The runner must not report a broken machine as good: a sample console passes, and every single defect is found."""
+"""The runner must not report a broken machine as good. The sample console passes, and each defect in it is found."""
 import os
 import subprocess
 import tempfile

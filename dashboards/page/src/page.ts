@@ -8,7 +8,7 @@ async function start(): Promise<void> {
     startTheme();
     const data = embeddedData();
     const source = data ? new Report(data) : new Server();
-    // The width of the plots is not known yet, but nearly: they are as wide as the window.
+    // The exact width of the plots is not known yet. It is nearly the width of the window.
     const early = source.curves(null, null, Math.min(1400, Math.max(200, innerWidth - 48)), new AbortController().signal);
     early.catch(() => {});  // App reports a failure; without this the browser would print it as unhandled
     try {

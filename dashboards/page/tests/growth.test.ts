@@ -15,7 +15,7 @@ function site(bytes: number, python: PythonFrame[], more: Partial<Site> = {}): S
     return { bytes, role: "trainer", rank: 0, pids: [1], python, native: [], ...more };
 }
 
-// By the rules of userspace/analysis/growth/attribution.cpp: the page and the program name the same line.
+// The rules are those of userspace/analysis/growth/attribution.cpp, so that the page and the program name the same line.
 test("library code is told from the user's own", () => {
     const library = (file: string) => isLibrary(frame("f", file, 1));
     for (const file of [

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training on the CPU as fast as it goes: thousands of tensor storages a second. It keeps the outputs of some steps."""
+"""Trains on the CPU as fast as possible, with thousands of tensor storages per second. It keeps the outputs of some steps."""
 import time
 
 import torch

@@ -58,7 +58,7 @@ def again():
 
 
 def moved():
-    """A region that grows like a list: it moves, and its pages with it, without a page fault."""
+    """A region that grows like a list. When it moves, its pages move with it, without a page fault."""
     memory, moves = private(PAGE), 0
     content = filler(MIB)
     for size in range(1, 65):
@@ -67,7 +67,7 @@ def moved():
         moves += address(memory) != before
         memory.madvise(mmap.MADV_NOHUGEPAGE)
         memory.write(content)  # grows: moved
-        held.append(private(PAGE))  # takes addresses beside the region, so that it has to move now and then
+        held.append(private(PAGE))  # takes the addresses after the region, so that the region has to move from time to time
     held.append(memory)
     return {'moves': moves}
 
@@ -93,7 +93,7 @@ def forked():
 
 
 def dropped():
-    """The child unmaps what it got from its parent: it has less than it began with."""
+    """The child unmaps memory that it inherited from its parent, so it has less memory than at its start."""
     memory = private(64 * MIB)
     memory.write(filler(64 * MIB))  # grows: dropped
     held.append(memory)
@@ -113,8 +113,8 @@ def populated():
 
 
 def locked():
-    """The kernel fills the mapping inside mlock(), without a page fault of the program. Another size than before, or the
-    answer about the section before would be right, too."""
+    """The kernel fills the mapping inside mlock(), without a page fault of the program. The size differs from that of the
+    section before, because otherwise an old answer would also pass the test."""
     memory = private(80 * MIB)
     view = (ctypes.c_char * len(memory)).from_buffer(memory)
     if libc.mlock(ctypes.byref(view), ctypes.c_size_t(80 * MIB)):  # grows: locked

@@ -15,7 +15,7 @@ import select
 import sys
 import time
 
-SECONDS = 40  # no job works longer
+SECONDS = 40  # the longest time for which a job works
 MIB = 1 << 20
 
 
@@ -32,7 +32,7 @@ def marked_lines(script):
 
 class Stage:
     def __init__(self, script, maker=None):
-        """`maker`: the file that allocates what the job keeps, where that is another one."""
+        """`maker`: the file that allocates the memory that the job keeps, if it is not the file of the job."""
         marks = marked_lines(script)
         self.truth = {'script': os.path.realpath(script), 'line': marks.get('KEEPS'), 'also_line': marks.get('ALSO KEEPS'),
                       'caller': None, 'pid': os.getpid()}

@@ -1,5 +1,5 @@
 """Trains a classifier of made-up pictures with PyTorch, with DataLoader workers, and validates it after every epoch. The memory
-that it holds grows: a trainer that keeps what its validation returned is an ordinary mistake, and nothing here was made for memscope.
+that it holds grows, because the trainer keeps the results of each validation. This is a common mistake. The job has no code for memscope.
 """
 import torch
 from torch import nn

@@ -7,7 +7,7 @@ from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
 SIDE, CLASSES, BATCH = 64, 8, 16
-STEP_SECONDS = 0.3  # makes the rate of tensor storages far lower than that at which they are no longer counted
+STEP_SECONDS = 0.3  # keeps the rate of tensor storages far below the rate at which memscope pauses their recording
 
 
 class Images(Dataset):
@@ -59,7 +59,7 @@ class Trainer:
         return loss.item()
 
     def warm_up(self):
-        """Two steps, so that what is allocated once is there before the test begins."""
+        """Runs two steps, so that memory that is allocated only once is allocated before the test begins."""
         batch = next(iter(DataLoader(Images(BATCH), batch_size=BATCH)))
         for _ in range(2):
             self.train_step(*batch)

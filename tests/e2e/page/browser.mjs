@@ -1,4 +1,4 @@
-// One browser for a scenario: opens pages, keeps screenshots, and counts what must not happen in any of them.
+// One browser for a scenario: opens pages, keeps screenshots, and counts events that must not occur in any page.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
@@ -48,7 +48,7 @@ export class Pages {
         page.on("pageerror", (error) => errors.push(error.message));
         page.on("dialog", (dialog) => (dialogs.push(dialog.message()), dialog.dismiss()));
         page.on("request", (request) => !/^(data|blob|file):/.test(request.url()) && new URL(request.url()).origin !== origin && strangers.push(request.url()));
-        // A violation of the policy is an event of the document, whatever the console shows.
+        // A violation of the Content-Security-Policy is an event of the document, even if the console shows nothing.
         await page.addInitScript(() => {
             globalThis.violations = [];
             addEventListener("securitypolicyviolation", (event) => globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));

@@ -1,4 +1,4 @@
-// The page with data that was made for it: node made.mjs PAGE SCREENSHOTS [SCENARIO]. No memscope, no root.
+// The page with generated data: node made.mjs PAGE SCREENSHOTS [SCENARIO]. No memscope, no root.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

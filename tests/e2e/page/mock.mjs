@@ -1,5 +1,5 @@
-// A server that answers as `memscope web` does, for what a test cannot wait for: a day, an hour of live ticks, a server
-// that goes away.
+// A server that answers as `memscope web` does, for cases that take too long in a test (a day, an hour of live ticks), and
+// for a server that stops.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// A run that was never recorded: every part of the page has data, and names that try to break it. Same numbers each time.
+// A generated run with data for every part of the page, and with names that could break the page. The numbers are the
+// same each time.
 const MiB = 1 << 20;
 const GiB = 1024 * MiB;
 

@@ -12,7 +12,7 @@ try {
         await page.waitForSelector(".uplot");
         await page.waitForFunction(() => document.querySelector("#verdict").dataset.verdict === "leaking" && /\d (s|min)/.test(document.querySelector(".time-big").textContent) && document.querySelector("#verdict").textContent.includes("keeps most of it"), null, { timeout: 90000 });
         await page.waitForTimeout(3000);
-        // Down to the end of the first plot: what a reader sees first.
+        // The part down to the end of the first plot, because a reader sees it first.
         const end = await page.evaluate(() => document.querySelector("#held").getBoundingClientRect().bottom);
         await page.screenshot({ path: file, clip: { x: 0, y: 0, width: 1280, height: Math.min(1060, Math.ceil(end)) } });
     } else {

@@ -2,7 +2,7 @@
 
 release=bookworm
 
-# The mirror this machine itself uses, and its proxy if it has one.
+# The mirror that this machine uses, and its proxy if it has one.
 mirror() {
     apt-get indextargets --format '$(REPO_URI)' "Release: $release" 'Component: main' 'Created-By: Packages' | sort -u | head -n 1
 }
@@ -20,8 +20,8 @@ patiently() {
     return 1
 }
 
-# In a mount namespace of its own: the kernel removes these mounts when the script ends for any reason, and the machine
-# never sees them. So removing the tree can remove nothing but the tree.
+# Uses a mount namespace of its own. The kernel removes these mounts when the script ends for any reason, and other
+# processes do not see them. So removing the directory cannot remove files of a mount.
 mount_into() {
     mount --bind "$1" "$1"  # / of a machine is a mount, and tests that make namespaces of their own rely on it
     mount -t proc proc "$1/proc"

@@ -35,7 +35,7 @@ class Checks:
 
 
 class GaveUp(Exception):
-    """The rest of the script depends on what just failed."""
+    """Ends the script, because the rest depends on the check that failed."""
 
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM)

@@ -32,7 +32,7 @@ class Prometheus:
         return self.get('/api/v1/query', query=expression)['result']
 
     def drawn(self, expression, start, end, step=1):
-        """How many points a panel over that time could draw."""
+        """The number of points that a panel over this time could draw."""
         found = self.get('/api/v1/query_range', query=expression, start=start, end=end, step=step)['result']
         return sum(len(finite([{'value': v}])) for series in found for v in series['values'])
 
@@ -80,7 +80,7 @@ def start_prometheus(stack, folder, scraped, rules=(), alertmanager=None, relabe
 
 
 def start_alertmanager(stack, folder, config):
-    """Its port, once it answers."""
+    """The port of Alertmanager, after it has started to answer."""
     port = free_port()
     with open(f'{folder}/alertmanager.yml', 'w') as f:
         f.write(config)
@@ -124,7 +124,7 @@ class Webhook:
             self.server.server_close()
 
     def of(self, target, name=None):
-        """When each alert about that target first came: [(time, name, alert)]."""
+        """The first arrival of each alert about this target: [(time, name, alert)]."""
         first = {}
         for when, _, alert in self.received:
             labels = alert['labels']

@@ -115,7 +115,7 @@ class Answer:
         return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
     def sentence(self):
-        """What stands above the tables."""
+        """The text above the tables."""
         above = []
         for line in self.text.splitlines():
             if re.match(r'(RESIDENT|MAPPED|HOST TENSORS|TENSORS|GPU|PINNED)\b', line):
@@ -146,7 +146,7 @@ def near(got, wanted, share):
 
 
 def check_sums(check, label, answer, changed):
-    """What holds for every answer."""
+    """Checks that every answer must pass."""
     negative = [(plane, site['bytes']) for plane in PLANES for site in answer.json.get(plane, []) if site['bytes'] < 0]
     check(f'{label}: no site is negative', not negative, negative[:5])
     total = answer.total('resident')

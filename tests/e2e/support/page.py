@@ -61,7 +61,7 @@ def in_browser(folder, script, *arguments, seconds=110):
 
 
 def relay(check, output):
-    """Counts the checks of the browser as ours."""
+    """Adds the checks of the browser to the checks of this script."""
     for line in output.splitlines():
         found = CHECKED.fullmatch(line)
         if found:

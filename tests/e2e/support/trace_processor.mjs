@@ -1,7 +1,7 @@
 // Runs Perfetto's trace processor, a WebAssembly module, under Node.
 //   node trace_processor.mjs DIRECTORY TRACE SQL...
 // DIRECTORY has the files of the trace processor: see perfetto.py. Prints one line of JSON for each query: a list of rows.
-// They are built for a worker of a browser, so this file provides the little of a browser that they use.
+// They are built for a worker of a browser, so this file provides the few functions of a browser that they use.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

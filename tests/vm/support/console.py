@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 @dataclass
 class Told:
     sections: dict = field(default_factory=dict)  # name -> lines
-    exit: int | None = None                       # of the exit line; None: there was none
+    exit: int | None = None                       # status of the exit line; None: there is no exit line
     panic: str | None = None
 
     def lines(self, section):

@@ -16,7 +16,7 @@ def _headers(program):
 
 
 def _libraries(program, folders, found):
-    """Adds {name: path} of all libraries of the program. From its headers, because ldd works only for native programs."""
+    """Adds {name: path} of all libraries of the program. Reads them from its ELF headers, because ldd works only for native programs."""
     for name in re.findall(r"\(NEEDED\).*\[(.*)\]", _headers(program)):
         if name in found:
             continue
@@ -28,7 +28,7 @@ def _libraries(program, folders, found):
 
 
 def _strip(source, target):
-    """Debug information is most of a test program, and a guest has 384 MiB for everything."""
+    """Removes debug information, because it is most of a test program, and a guest has only 384 MiB of memory."""
     subprocess.run(["llvm-strip-19", "--strip-debug", source, "-o", target], check=True)
     target.chmod(0o755)
 

@@ -104,7 +104,7 @@ def _mapped(told):
     up, down = _total(metrics, "memscope_mapped_bytes_total"), _total(metrics, "memscope_unmapped_bytes_total")
     if tick is None or up is None or down is None:
         return "there are no mapped bytes"
-    # A scan also counts mapped bytes, but for no call. So the counters by call show whether the calls were seen.
+    # A scan also counts mapped bytes, but does not know the call that mapped them. So the counters by call show whether the calls were seen.
     for name, call in (("mapped", "brk"), ("mapped", "fork"), ("mapped", "exec"), ("unmapped", "exit")):
         before, after = (_total(told.metrics(section), f"memscope_{name}_bytes_total", call=call)
                          for section in ("metrics-before", "metrics-churned"))

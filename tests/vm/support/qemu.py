@@ -46,7 +46,7 @@ def _wait(process, seconds):
 
 def boot(machine, kernel, initramfs, log, seconds, inject=None):
     """(console text, None or why it was stopped, CPU seconds). The console goes to the file `log`, so that it can be read
-    meanwhile. qemu ends with 0 after a panic, too: its status says nothing."""
+    meanwhile. The exit status of qemu is not used, because it is also 0 after a panic."""
     # ramfs, because on tmpfs the pages of programs would count as shared memory.
     arguments = (f"{ARGUMENTS[machine.arch]} panic=-1 rdinit=/init rootfstype=ramfs loglevel=4 mitigations=off nokaslr "
                  f"init_on_alloc=0 {SPARED} {PATIENT} memscope.cgroup={machine.cgroup} memscope.kind={machine.kind}")

@@ -7,7 +7,7 @@ export function embeddedData(): Embedded | null {
     return text ? (JSON.parse(text) as Embedded) : null;
 }
 
-/** Of the curves of a report, those with the finest bins that cover the span. */
+/** The curves of a report that cover the span. If there are several, the curves with the finest bins. */
 export function finest(all: readonly Curves[], from: number, to: number): Curves | null {
     let best: Curves | null = null;
     for (const each of all) {
@@ -30,7 +30,7 @@ export class Report implements Source {
         return found ? Promise.resolve(found) : Promise.reject(new Error("This report has no curves."));
     }
     tick(at: number | null): Promise<Tick | null> {
-        // The page shows the time of a tick, so before the first one it may show that.
+        // Before the first tick the result is the first tick. That is no error, because the page shows the time of each tick.
         return Promise.resolve(lastBefore(this.data.ticks, (each) => each.time, at) ?? this.data.ticks[0] ?? null);
     }
     growth(at: number | null): Promise<Growth | null> {

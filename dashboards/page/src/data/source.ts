@@ -11,11 +11,11 @@ export interface Source {
     /** Asks the watcher for a census of the largest processes now. */
     takeCensus(): Promise<Heap | null>;
     live(after: number, signal: AbortSignal): Promise<Live>;
-    /** False for a report: it has data only for the moments that it was made with. */
+    /** False for a report, because it has data only for the moments that were stored when it was made. */
     readonly asks: boolean;
 }
 
-/** The last element whose time is at or before `at` (for null the last one), of a list in the order of time. */
+/** The last element of a list whose time is at or before `at`; null: the last element. The list is ordered by time. */
 export function lastBefore<T>(list: readonly T[], time: (each: T) => number, at: number | null): T | null {
     let found: T | null = null;
     for (const each of list) {

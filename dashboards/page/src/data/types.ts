@@ -272,7 +272,7 @@ export interface HeapProcess {
     parts: HeapPart[];
     allocator?: Maybe<{ name: string; version?: Maybe<string>; arenas?: Maybe<number>; trimmable_bytes?: Maybe<number> }>;
     incomplete?: Record<string, number>;
-    // A number in a census, a summary in a tick.
+    // In a census this is a number, in a tick it is a summary.
     objects?: Maybe<number | HeldObjects>;
     refused?: Maybe<string>;
     inherited_bytes?: Maybe<number>;

@@ -11,7 +11,7 @@ export function groupOf(curves: Curves, group: string): Series[] {
     return curves.series.filter((each) => each.group === group);
 }
 
-/** The mean, or what else there is of a series. */
+/** The mean of a series. Without means: the highest values, otherwise the lowest ones. */
 export function middle(series: Series | null): Column {
     return series?.mean ?? series?.high ?? series?.low ?? [];
 }
@@ -52,10 +52,10 @@ export interface Stack {
     labels: string[];
     ids: string[];
     values: Column[];  // of each part
-    sums: Column[];  // each part on top of those before it
+    sums: Column[];  // each part plus all parts before it
 }
 
-/** Parts on top of each other, at most `most` of them: the smallest ones together are the last part. */
+/** Stacked parts. If there are more than `most`, the last part is the sum of the smallest ones. */
 export function stacked(series: readonly Series[], most: number, restLabel: string): Stack {
     const parts = series.map((each) => ({ id: each.id, label: each.label, values: middle(each) }));
     if (parts.length > most) {

@@ -6,7 +6,7 @@ export interface Node {
     text: string;
     kind: Frame["kind"] | "root";
     bytes: number;
-    before: number;  // of the growth it is compared with; 0 without one
+    before: number;  // bytes in the growth that this growth is compared with; 0: no comparison
     children: Map<string, Node>;
 }
 
@@ -45,7 +45,7 @@ export interface Box {
     parent: Box | null;
 }
 
-/** Boxes that are at least `narrowest` (a share of the whole) wide, callers before the frames that they called. */
+/** Boxes that are at least `narrowest` wide (a share of the whole width). Callers come before the frames that they called. */
 export function layout(root: Node, narrowest: number): Box[] {
     const boxes: Box[] = [];
     if (root.bytes <= 0) return boxes;

@@ -20,7 +20,7 @@ export function isLibrary(frame: PythonFrame): boolean {
     });
 }
 
-/** Index of the innermost frame of the user's own code; of the innermost of all if all are in libraries; -1: no frames. */
+/** Index of the own frame. If all frames are in libraries, index of the innermost frame. -1: there are no frames. */
 export function ownFrame(frames: readonly PythonFrame[]): number {
     const own = frames.findIndex((frame) => !isLibrary(frame));
     return own >= 0 ? own : frames.length > 0 ? 0 : -1;
@@ -37,7 +37,7 @@ export function nativeText(frame: NativeFrame): string {
     return `${module}+0x${(frame.offset ?? 0).toString(16)}`;
 }
 
-/** Native frames that Python's innermost line called: without the interpreter, which the Python frames stand for. */
+/** Native frames that the innermost Python line called, without frames of the interpreter: the Python frames replace them. */
 export function calledFromPython(native: readonly NativeFrame[]): NativeFrame[] {
     let end = native.findIndex((frame) => /^_?PyEval_/.test(frame.symbol ?? ""));
     if (end < 0) end = native.findIndex((frame) => /^(lib)?python/.test(fileName(frame.module ?? "")));
@@ -46,7 +46,7 @@ export function calledFromPython(native: readonly NativeFrame[]): NativeFrame[] 
 
 export interface OwnLine {
     key: string;
-    line: string;  // what names the row: "validate (train.py:60)", or a native function
+    line: string;  // name of the row: "validate (train.py:60)", or a native function
     file: string;
     isOwn: boolean;  // a line of the user's own code
     role: string;
@@ -57,7 +57,7 @@ export interface OwnLine {
     largest: Site;  // the stack with most bytes
 }
 
-/** The sum of all stacks of a role with the same own line. Largest first. Stacks without Python are rows of their own. */
+/** One row for all stacks of a role with the same own line, and one row for each stack without Python. Largest first. */
 export function ownLines(sites: readonly Site[]): OwnLine[] {
     const rows = new Map<string, OwnLine>();
     sites.forEach((site, i) => {
@@ -91,7 +91,7 @@ export function ownLines(sites: readonly Site[]): OwnLine[] {
     return [...rows.values()].sort((a, b) => b.bytes - a.bytes);
 }
 
-/** The words of a stack, outermost first, for the flame graph and for the details of a row. */
+/** The names of the frames of a stack, outermost first, for the flame graph and for the details of a row. */
 export interface Frame {
     text: string;
     kind: "own" | "library" | "native";
@@ -125,7 +125,7 @@ export interface ChangedLine extends OwnLine {
     change: number;
 }
 
-/** What changed from one growth to another, by own line: largest change first, whether it grew or shrank. */
+/** The difference of two growths by own line. Largest change first, positive or negative. */
 export function changedLines(before: readonly Site[], after: readonly Site[]): ChangedLine[] {
     const old = new Map(ownLines(before).map((row) => [row.key, row]));
     const rows: ChangedLine[] = ownLines(after).map((row) => {

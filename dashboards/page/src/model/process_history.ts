@@ -1,5 +1,5 @@
-// The own memory of each process in the ticks that the page has seen, for the small curves of the tree. Bounded: the
-// page may stay open for days.
+// The own memory of each process in the ticks that the page has received, for the small curves of the tree. The size is
+// bounded, because the page may stay open for days.
 import type { Process, Tick } from "../data/types.ts";
 import { keyOf, ownOf } from "./tree.ts";
 
@@ -31,7 +31,7 @@ export class ProcessHistory {
         while (at > 0 && (points[at - 1] as Point).time > point.time) --at;
         if (points[at - 1]?.time === point.time) return;
         points.splice(at, 0, point);
-        // Every second one of the older half: the shape of the whole stays.
+        // Drops every second point of the older half, so that the shape of the curve stays.
         if (points.length > this.mostPoints) {
             const half = points.length >> 1;
             for (let i = half - (half % 2); i > 0; i -= 2) points.splice(i, 1);
@@ -40,7 +40,7 @@ export class ProcessHistory {
     of(process: Process): readonly Point[] {
         return this.points.get(keyOf(process)) ?? [];
     }
-    /** Of several processes together, at each time at which one of them was seen. */
+    /** The sum over several processes, at each time for which at least one of them has a point. */
     sum(processes: readonly Process[]): readonly Point[] {
         if (processes.length === 1) return this.of(processes[0] as Process);
         const sums = new Map<number, number>();

@@ -7,7 +7,7 @@ export interface Span {
     to: number;
 }
 
-/** What has changed: the span that is shown, the moment of the tables, the time under the pointer. */
+/** What has changed: the time span of the plots, the moment of the tables, or the time under the pointer. */
 export type Change = "view" | "moment" | "hover" | "pause";
 
 export class Timeline {
@@ -17,7 +17,7 @@ export class Timeline {
     private frozenAt: number | null = null;
     private readonly listeners: ((change: Change) => void)[] = [];
 
-    /** Seconds after the last tick that the whole run and the tail show, for the forecast. */
+    /** Seconds after the last tick that are also shown, with room for the forecast. */
     ahead = 0;
 
     constructor(
@@ -99,7 +99,7 @@ export class Timeline {
         this.shown = length >= end - this.began ? { kind: "whole" } : { kind: "span", from: start, to: start + length };
         this.tell("view");
     }
-    /** `factor` below 1 shows less. The time `around` stays where it is on the screen. */
+    /** A `factor` below 1 shows a shorter time span. The time `around` stays where it is on the screen. */
     zoom(around: number, factor: number): void {
         const { from, to } = this.span;
         this.show(around - (around - from) * factor, around + (to - around) * factor);

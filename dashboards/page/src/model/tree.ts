@@ -6,9 +6,9 @@ export interface Row {
     kind: "process" | "group";
     key: string;
     depth: number;
-    processes: Process[];  // one, or those of the group
+    processes: Process[];  // one process, or all processes of a group
     first: Process;
-    open: boolean | null;  // null: nothing to fold
+    open: boolean | null;  // null: the row cannot be folded
 }
 
 export function keyOf(process: Process): string {
@@ -20,7 +20,7 @@ export function ownOf(process: Process): number | null {
     return own;
 }
 
-/** Anonymous pages that it shares with the process it was forked from: they are counted there. */
+/** Inherited pages: the process shares them with the process from which it was forked, and they are counted there. */
 export function inheritedOf(process: Process): number | null {
     const { rss_anon_bytes: all, own_anon_bytes: own } = process;
     return typeof all === "number" && typeof own === "number" ? Math.max(0, all - own) : null;
@@ -40,7 +40,7 @@ export function roleText(role: string, rank: number | null | undefined): string 
     return typeof rank === "number" ? `${words} ${rank}` : words;
 }
 
-/** Without the folders of programs and scripts, which are the same for all processes of a job. */
+/** The command without the folders of programs and scripts, because these are the same for all processes of a job. */
 export function shortCommand(command: string): string {
     return command
         .slice(0, 2000)

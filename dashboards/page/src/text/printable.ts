@@ -1,5 +1,5 @@
-// Names of processes, functions and files come from the watched job: any text. The page shows them as text only, with
-// characters that deceive a reader spelled out.
+// Names of processes, functions and files come from the watched job and can be any text. The page shows them as text
+// only, and replaces characters that can deceive a reader by escape sequences.
 
 // Controls, right-to-left marks and overrides, zero-width characters, separators (as userspace/base/text.cpp).
 const deceiving = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
@@ -22,7 +22,7 @@ export function cut(text: string, longest: number): string {
     return `${text.slice(0, end)}\u2026`;
 }
 
-/** A name in one line; bounded before it is escaped, because an escape is six times as long. */
+/** A name in one line. It is cut before characters are escaped, because an escape sequence is six characters long. */
 export function name(text: string, longest = 80): string {
     return cut(printable(text.slice(0, longest + 1)), longest);
 }
@@ -32,7 +32,7 @@ export function detail(text: string): string {
     return name(text, longestDetail);
 }
 
-/** The end of a path distinguishes files. */
+/** Cuts the beginning of a path, because its end distinguishes files. */
 export function pathEnd(path: string, longest: number): string {
     const safe = printable(path.slice(-longest * 2));
     if (safe.length <= longest && path.length <= longest * 2) return safe;

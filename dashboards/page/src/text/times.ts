@@ -18,7 +18,7 @@ export function dayAndClock(time: number): string {
     return `${day(time)} ${clock(time)}`;
 }
 
-/** The shortest text that distinguishes a time from the others of a run. */
+/** The shortest text that distinguishes a time from other times of the same run. */
 export function inRun(time: number, began: number, ended: number): string {
     return day(began) === day(ended) ? clock(time) : dayAndClock(time);
 }

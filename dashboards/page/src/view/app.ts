@@ -72,7 +72,7 @@ export class App {
     constructor(
         private readonly source: Source,
         private readonly run: Run,
-        private early: Promise<Curves> | null = null,  // asked for before the answer about the run was there
+        private early: Promise<Curves> | null = null,  // requested before the answer about the run arrived
     ) {
         this.summary = run.summary;
         this.forecast = run.forecast ?? null;
@@ -148,7 +148,7 @@ export class App {
         );
         this.events.update(this.list);
         this.drawVerdict();
-        // Of a run that is over, the tables first show what was there when it died.
+        // If the run has ended with a death, the tables first show the moment of this death.
         const death = this.summary.deaths?.[this.summary.deaths.length - 1];
         if (this.ended && death) this.timeline.pin(death.time);
         this.timeline.listen((change) => {
@@ -198,7 +198,7 @@ export class App {
         this.works();
         this.drawCurves();
         setText(this.reading, curves.complete ? "" : "memscope is still reading older ticks: the curves below are not complete yet.");
-        // Older ticks are still being read: ask again, as long as the page is looked at.
+        // memscope is still reading older ticks, so the page requests the curves again.
         if (!curves.complete) setTimeout(() => this.askCurves.soon(), 900);
     }
 
@@ -218,7 +218,7 @@ export class App {
     }
 
     private viewChanged(): void {
-        // What is there is drawn at once; the finer bins follow. A tail that only moves needs no request for each tick.
+        // Draws the bins that are known at once; the finer bins follow. A few new ticks at the end need no request.
         if (this.appending && this.appended < mostAppended) return;
         this.askCurves.soon();
     }
@@ -226,7 +226,7 @@ export class App {
 
     // --- the moment ---
 
-    /** Without a chosen moment the last tick; of a run that is over, the last one at which it had processes. */
+    /** The tick at the chosen moment. Without one: the last tick, or of an ended run the last tick that has processes. */
     private async fetchTick(signal: AbortSignal): Promise<Tick | null> {
         const { moment } = this.timeline;
         const tick = await this.source.tick(moment, signal);
@@ -255,7 +255,7 @@ export class App {
         this.heapTime = Math.max(this.heapTime, newest);
     }
 
-    /** The answers at the top are about the latest moment; about that of the death if the run has ended with one. */
+    /** The answers at the top are about the latest moment, or about the moment of the death if the run ended with a death. */
     private tellsAnswers(known: Tick | Growth | null): boolean {
         if (this.ended && (this.summary.deaths?.length ?? 0) > 0) return known === null;
         return this.timeline.moment === null || known === null;
@@ -277,7 +277,7 @@ export class App {
         });
     }
 
-    /** A few ticks of the whole run, so that each process has a curve. */
+    /** Requests a few ticks of the whole run, so that each process has a curve. */
     private async fillSparklines(): Promise<void> {
         const { began } = this.timeline;
         const { last } = this.timeline;
@@ -287,7 +287,7 @@ export class App {
                 const tick = await this.source.tick(began + ((last - began) * i) / (wanted - 1), new AbortController().signal);
                 if (tick) this.processes.history.add(tick);
             } catch {
-                return;  // the curves stay shorter
+                return;  // the small curves then have fewer points
             }
         }
         this.processes.update(this.tick);
@@ -295,7 +295,7 @@ export class App {
 
     // --- live ---
 
-    /** After a death nothing is expected any more of a run that is over. */
+    /** A run that has ended with a death has no forecast. */
     private get shownForecast(): Forecast | null {
         return this.ended && (this.summary.deaths?.length ?? 0) > 0 ? null : this.forecast;
     }
@@ -326,7 +326,7 @@ export class App {
         }
     }
 
-    /** Phases, and the times of growth and censuses, which change rarely. */
+    /** Requests phases and the times of growth and censuses. They change rarely. */
     private async askRun(): Promise<void> {
         this.runAsked = Date.now() / 1000;
         const run = await this.source.run();
@@ -336,7 +336,8 @@ export class App {
     }
 
     private gotLive(live: Live): void {
-        if (live.summary.verdict !== this.summary.verdict) this.growthAsked = 0;  // what grew belongs to a new verdict
+        // A new verdict needs the growth that belongs to it, so growth is requested at once.
+        if (live.summary.verdict !== this.summary.verdict) this.growthAsked = 0;
         this.summary = this.run.summary = live.summary;
         this.forecast = live.forecast ?? null;
         this.ended = live.ended;
@@ -374,7 +375,7 @@ export class App {
         this.drawVerdict();
     }
 
-    /** Ticks that follow the curves are added to them. After a gap (a hidden page asks rarely) the curves are asked for again. */
+    /** Adds new ticks to the curves. After a gap the page requests the curves again. A hidden page has gaps: it asks rarely. */
     private appendTicks(ticks: readonly LiveTick[]): void {
         const { curves } = this;
         const last = curves?.time[curves.time.length - 1];

@@ -29,7 +29,7 @@ export function svg(tag: string, attributes: Attributes = {}, ...children: Eleme
     return element;
 }
 
-/** A name that the watched job chose: isolated from the direction of the text around it, whole in the tooltip. */
+/** A name that the watched job chose. Its text direction does not affect the text around it. The tooltip has the whole name. */
 export function nameOf(text: string, longest = 80, className = "name"): HTMLElement {
     const shown = name(text, longest);
     return h("bdi", { class: className, title: shown === text ? null : detail(text) }, shown);

@@ -1,4 +1,4 @@
-// What happened, newest first. A click moves the cursor of all plots and the moment of all tables.
+// The events, newest first. A click moves the cursor of all plots and the moment of all tables.
 import type { RunEvent } from "../data/types.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { clock, day, dayAndClock } from "../text/times.ts";

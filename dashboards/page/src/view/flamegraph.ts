@@ -98,7 +98,7 @@ export class FlameGraph {
             ctx.fillStyle = colour("--flame-ink");
             const room = Math.floor((wide - 8) / 7.3);
             const text = box.node.kind === "root" ? `all ${size(box.node.bytes)}` : box.node.text;
-            // The user's own lines are bold: distinguishable without colour.
+            // The user's own lines are bold, so that they can be recognized without colour.
             ctx.font = `${box.node.kind === "own" ? "600 " : ""}12px ui-monospace, monospace`;
             ctx.fillText(name(text, Math.max(2, room)), x + 4, y + rowHeight / 2);
         }

@@ -95,13 +95,13 @@ export class GrowthView {
 
     private async fetch(signal: AbortSignal): Promise<Answer> {
         const { moment: chosen } = this.timeline;
-        // What is recorded with a tick is true for the time since the tick before. Growth until a death is recorded with the
-        // time of the death. The next record is about the processes that are left.
+        // Growth that is recorded at a tick covers the time since the tick before. Growth until a death has the time of the
+        // death. The record after it is about the processes that still live.
         const isDeath = this.run.summary.deaths?.some((death) => death.time === chosen);
         const moment = chosen === null ? null : chosen + (isDeath ? 0 : this.run.interval);
         const other = this.compare.value ? Number(this.compare.value) : null;
         if (other === null) return { now: await this.source.growth(moment, this.since.value, signal), before: null };
-        // A difference needs two sums from the same beginning.
+        // Two growths can be subtracted only if both begin at the same time.
         const [now, before] = await Promise.all([this.source.growth(moment, "start", signal), this.source.growth(other, "start", signal)]);
         return { now, before };
     }

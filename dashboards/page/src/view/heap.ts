@@ -47,7 +47,8 @@ export class HeapView {
         this.request = new Latest(
             (signal) => source.heap(timeline.moment, signal),
             (heap) => {
-                // A census that the user has asked for stays until one with objects follows, or another moment is chosen.
+                // A census that the user has requested stays until a census with objects follows, or until the user chooses
+                // another moment.
                 if (this.taken && timeline.moment === null && !heap?.processes.some((each) => each.types?.length)) return;
                 this.taken = false;
                 this.heap = heap;
@@ -61,7 +62,7 @@ export class HeapView {
         );
     }
 
-    /** A tick has a summary of the last census of objects, also where the census itself has only the parts. */
+    /** The summary of the last census of objects. A tick has it even if its census has only the parts. */
     update(tick: Tick | null): void {
         const known = this.summaries;
         this.summaries = new Map();
@@ -146,7 +147,7 @@ export class HeapView {
         );
     }
 
-    /** `held`: where the holders come from, if not from the census itself. */
+    /** `held`: the source of the holders, if it is not the census itself. */
     private tables(process: HeapProcess, held: HeldObjects | null | undefined): Child {
         const lists: Record<Tab, number> = {
             holders: process.holders?.length ?? 0,

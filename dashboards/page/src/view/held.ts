@@ -1,4 +1,4 @@
-// The curve that decides: what cannot be reclaimed, its floor, the limit, and where it is going.
+// The main curve: unreclaimable memory, its floor, the limit, and the forecast.
 import type uPlot from "uplot";
 import { highest, indexAt, lastKnown, lowest, middle, seriesOf } from "../model/columns.ts";
 import type { Timeline } from "../model/timeline.ts";
@@ -96,7 +96,7 @@ export class HeldView {
         return this.curves ? lastKnown(middle(seriesOf(this.curves, "limit"))) : null;
     }
 
-    /** The limit is in the picture unless it would press the curve flat. */
+    /** The plot contains the limit, except if the curve would then be too flat to read. */
     private top(high: number): number {
         const { forecast } = this.facts;
         const limit = Math.max(this.limit ?? 0, forecast && isOwn(forecast) ? forecast.limit_bytes : 0);
@@ -144,7 +144,7 @@ export class HeldView {
         this.nameMark();
     }
 
-    /** The event at the cursor, in words. */
+    /** The text of the event at the cursor. */
     private nameMark(): void {
         const { hover } = this.timeline;
         const { from, to } = this.timeline.span;
@@ -216,8 +216,9 @@ export class HeldView {
     }
 
     /**
-     * From the last value to the limit: the expected time, and the earliest and the latest one as a cone. A limit that
-     * others fill as well (an ancestor, the host) is not reached by this curve: then only the time is drawn.
+     * From the last value to the limit: a line to the expected time, and a cone to the earliest and the latest time. If the
+     * limit belongs to an ancestor or the host, other jobs also fill it, so this curve does not reach it. Then only the
+     * time is drawn.
      */
     private drawForecast(u: uPlot): void {
         const { forecast } = this.facts;
@@ -254,7 +255,7 @@ export class HeldView {
         ctx.beginPath();
         ctx.moveTo(x(0), y(from));
         ctx.lineTo(x(earliest), y(limit));
-        // No latest time: it may never be reached.
+        // There is no latest time if the limit may never be reached.
         if (typeof forecast.latest_seconds === "number") {
             ctx.lineTo(x(forecast.latest_seconds), y(limit));
         } else {
@@ -289,7 +290,7 @@ export class HeldView {
         const { ctx, bbox } = u;
         const { from, to } = this.timeline.span;
         const seen = this.facts.events.filter((event) => isMark(event.kind) && event.time >= from && event.time <= to);
-        // Deaths are drawn in any case, and last.
+        // Deaths are always drawn, and drawn last, so that no other mark covers them.
         const shown = [...seen.filter((event) => event.kind !== "death").slice(-mostMarks), ...seen.filter((event) => event.kind === "death").slice(-mostMarks)];
         for (const event of shown) {
             const x = Math.round(u.valToPos(event.time, "x", true));

@@ -1,11 +1,11 @@
-// Events as marks on the time axis: a shape of its own for each kind, not only a colour.
+// Events as marks on the time axis. Each kind has its own shape, so that it can be recognized without colour.
 import { colour } from "./theme.ts";
 
 interface Mark {
     glyph: string;
     colour: string;
     words: string;
-    drawn: boolean;  // on the plot; the others are in the list only
+    drawn: boolean;  // false: the event is in the list only, not on the plot
 }
 
 const marks: Record<string, Mark> = {

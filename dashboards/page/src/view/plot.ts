@@ -1,4 +1,4 @@
-// A uPlot with the habits of this page: the span and the cursor of the timeline, zoom by drag and wheel, pan, pinch.
+// A uPlot that follows the time span and the cursor of the timeline, with zoom by drag and wheel, pan and pinch.
 import uPlot from "uplot";
 import type { Timeline } from "../model/timeline.ts";
 import { axisTime, clock, timeTicks } from "../text/times.ts";
@@ -46,7 +46,7 @@ export class Plot {
         this.element.addEventListener("keydown", (event) => this.key(event));
     }
 
-    /** The text that stands for the plot where it cannot be seen. */
+    /** The text that a screen reader reads instead of the plot. */
     describe(text: string): void {
         this.element.setAttribute("aria-label", text);
     }
@@ -57,7 +57,7 @@ export class Plot {
         else this.redraw();
     }
 
-    /** At most once a frame, however many changes there were. */
+    /** Draws at most once per frame, for any number of changes. */
     private redraw(): void {
         if (this.waiting || !this.chart) return;
         this.waiting = requestAnimationFrame(() => {
@@ -117,7 +117,7 @@ export class Plot {
                     points: { size: (u, i) => (u.series[i]?.width ? 6 : 0) },
                     drag: { x: true, y: false, setScale: false, dist: 6 },
                     bind: {
-                        // With Shift a drag moves the span: no selection.
+                        // With Shift a drag moves the time span and selects nothing.
                         mousedown: (_u, _target, handler) => (event) => {
                             if (!event.shiftKey && event.button === 0) handler(event);
                             return null;
@@ -260,7 +260,7 @@ function clipped(u: uPlot, draw: () => void): void {
     const { left, top, width, height } = u.bbox;
     u.ctx.save();
     u.ctx.beginPath();
-    // Marks stand above the plot, and those of its first and last moment reach beyond its sides.
+    // Marks are above the plot. The marks at its first and last moment reach beyond its sides.
     const ratio = devicePixelRatio;
     u.ctx.rect(left - 7 * ratio, top - 12 * ratio, width + 14 * ratio, height + 12 * ratio);
     u.ctx.clip();

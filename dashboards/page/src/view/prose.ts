@@ -4,7 +4,7 @@ import { h } from "./dom.ts";
 
 const longest = 4000;
 
-/** Text with `quoted` names as code. Nothing else is interpreted. */
+/** Shows `quoted` names as code. All other text is shown as it is. */
 export function prose(text: string): DocumentFragment {
     const fragment = document.createDocumentFragment();
     printable(text.slice(0, longest))
@@ -17,7 +17,7 @@ export function prose(text: string): DocumentFragment {
     return fragment;
 }
 
-/** The first sentence, and the rest. A dot inside a name or a number ends no sentence. */
+/** The first sentence, and the rest. A dot inside a name or a number does not end a sentence. */
 export function firstSentence(text: string): [string, string] {
     const found = /^([\s\S]*?[.!?])\s+(?=[A-Z`"'(])([\s\S]*)$/.exec(text.slice(0, longest));
     return found ? [found[1] ?? "", found[2] ?? ""] : [text, ""];

@@ -1,4 +1,4 @@
-// Kinds of memory and roles, as areas on top of each other.
+// Kinds of memory and roles, as stacked areas.
 import type uPlot from "uplot";
 import type { Curves, Series } from "../data/types.ts";
 import { groupOf, highest, indexAt, lastKnown, stacked, type Stack } from "../model/columns.ts";
@@ -112,7 +112,7 @@ export class StackView {
         this.entries.forEach((entry, k) => entry.set(this.stack.values[k]?.[i] ?? null));
     }
 
-    /** The name of a part inside its area, where there is room. */
+    /** Writes the name of a part into its area if there is room. */
     private drawLabels(u: uPlot): void {
         const ratio = devicePixelRatio;
         const { ctx, bbox } = u;

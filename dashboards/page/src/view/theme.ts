@@ -22,7 +22,7 @@ export function onTheme(listener: Listener): void {
     listeners.push(listener);
 }
 
-/** The theme is an attribute of the root in any case, so that page.css has each palette once. */
+/** The theme is always an attribute of the root element, so that page.css needs each palette only once. */
 function apply(): void {
     const chosen = stored() ?? kept;
     document.documentElement.dataset.theme = chosen ?? (prefersDark.matches ? "dark" : "light");
@@ -37,7 +37,7 @@ export function toggleTheme(): void {
     try {
         localStorage.setItem(key, kept);
     } catch {
-        // The choice then lasts as long as the page.
+        // The browser stores nothing, so the choice lasts until the page is closed.
     }
     apply();
 }
@@ -65,7 +65,7 @@ export function partColour(index: number): string {
     return colour(`--part-${(index % partCount) + 1}`);
 }
 
-/** A fill that differs from the others without its colour, too: lines in different directions, dots. */
+/** Fills that can also be distinguished without colour: lines in different directions, dots. */
 export function partFill(index: number): CanvasPattern | string {
     const base = partColour(index);
     if (index % partCount === 0) return base;

@@ -1,4 +1,4 @@
-// The top of the page: what happened or what will, what to do, and the five answers in a line each.
+// The top of the page: what has happened or will happen, what to do, and five answers of one line each.
 import type { Death, Forecast, Growth, Run, Summary, Tick, Verdict } from "../data/types.ts";
 import { ownOf, roleText } from "../model/tree.ts";
 import { clock, day, dayAndClock, inRun } from "../text/times.ts";
@@ -60,7 +60,7 @@ export class VerdictView {
 
     update(facts: Facts): void {
         this.facts = facts;
-        // The latest tick of a live run is drawn every second: only what has changed is replaced.
+        // The latest tick of a live run is drawn every second. Only elements that have changed are replaced.
         const { summary, forecast, ended, run } = facts;
         const answers = fiveAnswers(facts);
         const now = JSON.stringify([summary, forecast, ended, this.confirmed, answers.map((answer) => answer.key)]);
@@ -71,7 +71,7 @@ export class VerdictView {
         const [first, rest] = firstSentence(summary.sentence || word.meaning);
         this.element.dataset.verdict = summary.verdict ?? "none";
         this.element.dataset.dead = death ? "yes" : "no";
-        // Numbers change with each tick: a screen reader announces only a new verdict or a death.
+        // A screen reader announces only a new verdict or a death, because numbers change at each tick.
         const news = `${summary.verdict ?? ""} ${summary.deaths?.length ?? 0}`;
         if (news !== this.told) this.spoken.textContent = death ? death.text : `${word.words}. ${first}`;
         this.told = news;
@@ -87,13 +87,13 @@ export class VerdictView {
         for (const answer of answers) this.writeAnswer(answer);
     }
 
-    /** The last death; of a live run none that the user has confirmed, because the job may have been started again. */
+    /** The last death. Of a live run: not a death that the user has confirmed, because the job may have been started again. */
     private lastDeath({ summary }: Facts): Death | null {
         const death = summary.deaths?.[summary.deaths.length - 1] ?? null;
         return death && death.time > this.confirmed ? death : null;
     }
 
-    /** Removes the death from the top, as the key x does in the live view. */
+    /** Confirms the death, which removes it from the top, as the key x does in the live view. */
     confirm(): void {
         const death = this.facts?.summary.deaths?.[this.facts.summary.deaths.length - 1];
         if (!death || !this.facts || this.facts.run.mode !== "live") return;
