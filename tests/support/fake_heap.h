@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ class FakePages : public MemorySource {
 
     void read(std::span<Piece> pieces) override {
         ++calls;
+        if (calls == change_at && change) change();
         for (Piece& piece : pieces) {
             ++reads;
             piece.done = true;
@@ -65,6 +67,9 @@ class FakePages : public MemorySource {
 
     std::uint64_t reads = 0;  // pieces
     std::uint64_t calls = 0;
+    // Changes the memory before this call, as the process does while it is read.
+    std::uint64_t change_at = 0;
+    std::function<void()> change{};
 
   private:
     std::byte& byte(std::uint64_t address) { return pages_[rounded_down(address, kPage)][address % kPage]; }

@@ -55,8 +55,10 @@ class FakePython {
 
     // Objects that are made from now on lie in pools if they have at most 512 bytes.
     void use_pools() { pymalloc.emplace(Pymalloc{.pool_size = kPoolBytes}); }
-    // The next object outside of pools begins on a new page.
+    // The next object outside of pools begins on a new page, or on a page that is not copied together with earlier
+    // ones.
     std::uint64_t begin_page() { return next_ = rounded_up(next_, 4096); }
+    std::uint64_t begin_region() { return next_ = rounded_up(next_, 1 << 17); }
 
     std::uint64_t object(std::uint64_t type, std::uint64_t size, std::uint64_t references = 1) {
         const std::uint64_t address =

@@ -106,7 +106,7 @@ std::byte* HeapCopy::room(std::size_t pages) {
     return bytes;
 }
 
-void HeapCopy::keep(std::uint64_t page, const std::byte* bytes) {
+void HeapCopy::keep(std::uint64_t page, std::byte* bytes) {
     slabs_.back().pages.push_back(page);
     pages_[page] = bytes;
     lines_[page % kLines] = {page, bytes};
@@ -157,6 +157,24 @@ bool HeapCopy::read_past(Address address, std::span<std::byte> into) {
     MemorySource::Piece piece{address, into};
     source_.read({&piece, 1});
     return piece.done;
+}
+
+void HeapCopy::correct(Address address, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const auto part = std::min<std::size_t>(bytes.size(), kPage - address % kPage);
+        if (const auto copy = pages_.find(address / kPage); copy != pages_.end())
+            std::memcpy(copy->second + address % kPage, bytes.data(), part);
+        address += part;
+        bytes = bytes.subspan(part);
+    }
+}
+
+void HeapCopy::forget(const HeapRange& range) {
+    for (std::uint64_t page = range.start / kPage; page * kPage < range.end && !late(); ++page) {
+        pages_.erase(page);
+        Line& line = lines_[page % kLines];
+        if (line.page == page) line = {};
+    }
 }
 
 std::uint64_t HeapCopy::copy(std::span<const HeapRange> ranges) {

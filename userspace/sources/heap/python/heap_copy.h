@@ -95,6 +95,10 @@ class HeapCopy {
     std::uint64_t copy(std::span<const HeapRange> ranges);
     // Reads without a copy, for memory that is needed once.
     bool read_past(Address address, std::span<std::byte> into);
+    // Overwrites the copy of these bytes. Does nothing if there is no copy.
+    void correct(Address address, std::span<const std::byte> bytes);
+    // Drops the copy of all pages of the range, so that they are copied again at their next use.
+    void forget(const HeapRange& range);
 
     void limit_to(std::uint64_t most_bytes);
     std::uint64_t limit() const { return most_slabs_ * kSlab; }
@@ -135,7 +139,7 @@ class HeapCopy {
     bool may_read(Address address);
     bool read_from_file(std::uint64_t page, std::span<std::byte> into);
     std::byte* room(std::size_t pages);  // in the newest slab
-    void keep(std::uint64_t page, const std::byte* bytes);
+    void keep(std::uint64_t page, std::byte* bytes);
     Slab take_oldest();
 
     MemorySource& source_;
@@ -145,7 +149,7 @@ class HeapCopy {
     std::size_t most_slabs_;
     std::deque<Slab> slabs_{};  // oldest first
     std::size_t used_in_last_ = 0;
-    std::unordered_map<std::uint64_t, const std::byte*> pages_{};
+    std::unordered_map<std::uint64_t, std::byte*> pages_{};
     std::vector<Line> lines_;
     std::vector<std::byte> zeros_;
     const MappedRange* last_range_ = nullptr;

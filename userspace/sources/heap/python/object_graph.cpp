@@ -295,6 +295,7 @@ void ObjectGraph::expand_node(NodeNumber node) {
         next_calibration_ = 2 * tensors_.size();
         torch_.calibrate(tensors_);
     }
+    reader_.follow_buffer(object, its);
     weigh(node);
     if (its.kind != ObjectKind::leaf)
         references_of(node, [&](NodeNumber target, Slot slot) { link(node, target, slot); });

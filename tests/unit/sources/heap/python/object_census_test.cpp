@@ -210,6 +210,47 @@ TEST(ObjectCensus, ObjectsInPoolsAreHeldLikeOthers) {
     EXPECT_THAT(python.incomplete, IsEmpty());
 }
 
+// Pools are copied first. At every later call, the containers may move to larger buffers.
+TEST(ObjectCensus, AContainerThatGetsALargerBufferDuringTheReadKeepsItsItems) {
+    for (const bool is_dict : {false, true}) {
+        std::uint64_t calls = 0;
+        bool found_all = true;
+        for (std::uint64_t change_at = 0; change_at == 0 || change_at <= calls; ++change_at) {
+            FakePython python;
+            python.use_pools();
+            std::vector<std::uint64_t> items;
+            std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;
+            for (int i = 0; i < 100; ++i) {
+                items.push_back(python.tuple({python.number()}));
+                entries.emplace_back(python.number(), items.back());
+            }
+            python.begin_region();
+            const auto make = [&] { return is_dict ? python.dict(entries) : python.list(items); };
+            const std::uint64_t container = make();
+            const std::uint64_t pointer = container + (is_dict ? 32 : 24), old = python.pages.at(pointer);
+            python.begin_region();
+            const std::uint64_t other = make(), larger = python.pages.at(other + (is_dict ? 32 : 24));
+            for (std::uint64_t at = 16; at < 40; at += 8) python.pages.put(other + at, 0);  // it holds nothing itself
+            python.begin_region();
+            python.set_modules({{"__main__", python.module({{"kept", container}})}});
+            python.pages.change_at = change_at;
+            python.pages.change = [&] {
+                python.pages.put(pointer, larger);
+                for (std::uint64_t at = 0; at < 800; at += 8)
+                    python.pages.put(old + at, 0x6666);  // malloc uses it again
+            };
+            const ObjectCensus census = python.census();
+            calls = python.pages.calls;
+            const Holder* kept = holder(census, "__main__.kept");
+            // One call can lie between the read of the head and the read of the buffer.
+            if (!kept || kept->retained.n < 100 * (32U + 32U)) {
+                EXPECT_TRUE(std::exchange(found_all, false)) << "is_dict " << is_dict << ", call " << change_at;
+            }
+        }
+        EXPECT_GT(calls, 3U);
+    }
+}
+
 TEST(ObjectCensus, AnObjectInAPoolThatNothingHoldsIsGarbage) {
     FakePython python;
     python.use_pools();
