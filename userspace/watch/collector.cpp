@@ -180,8 +180,8 @@ void Collector::apply(const TreeEvent& event) {
         host_tensors_->executed(exec->id);
     }
     if (const auto* mapped = std::get_if<LibraryMapped>(&event)) {
-        cuda_->mapped(mapped->id, state_.processes());
-        host_tensors_->mapped(mapped->id);
+        cuda_->mapped(*mapped, state_.processes());
+        host_tensors_->mapped(*mapped);
     }
     state_.apply(event);
     if (const auto* exec = std::get_if<Execed>(&event)) details_.executed(reads_->quick, exec->id, state_.processes());

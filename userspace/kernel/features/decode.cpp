@@ -130,7 +130,7 @@ Result<TreeEvent> decode_tree_event(std::span<const std::byte> record, std::uint
         case MS_EVENT_CGROUPS_CHANGED:
             return TreeEvent{CgroupsChanged{}};
         case MS_EVENT_LIBRARY_MAPPED:
-            return TreeEvent{LibraryMapped{{static_cast<pid_t>(header->pid), header->start_ns}}};
+            return TreeEvent{LibraryMapped{header->time_ns, {static_cast<pid_t>(header->pid), header->start_ns}}};
         default:
             return malformed("event of unknown kind");
     }

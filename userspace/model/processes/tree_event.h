@@ -42,6 +42,7 @@ struct Moved {
 };
 struct CgroupsChanged {};  // a cgroup was created, removed or renamed
 struct LibraryMapped {     // the process has mapped a file named like the CUDA driver or like PyTorch
+    std::uint64_t time_ns = 0;
     ProcessId id{};
 };
 

@@ -11,13 +11,13 @@ void CudaWatch::executed(const ProcessId& process) {
 
 // A process that has just entered a target, or whose start was missed, may have used the library long before it maps it
 // again.
-void CudaWatch::mapped(const ProcessId& process, const ProcessTable& processes) {
-    const auto found = processes.living().find(process.pid);
+void CudaWatch::mapped(const LibraryMapped& event, const ProcessTable& processes) {
+    const auto found = processes.living().find(event.id.pid);
     const TrackedProcess* known =
-        found != processes.living().end() && found->second.task.id == process ? &found->second : nullptr;
+        found != processes.living().end() && found->second.task.id == event.id ? &found->second : nullptr;
     const bool watched = known && (known->born_here || known->exec_count > 0 || known->cuda_begun);
-    calls_.libraries().mapped(process, watched);
-    tensors_.libraries().mapped(process, watched);
+    calls_.libraries().mapped(event, watched);
+    tensors_.libraries().mapped(event, watched);
 }
 
 void CudaWatch::check_libraries(Session& session, std::uint64_t now_ns) {

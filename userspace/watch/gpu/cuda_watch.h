@@ -17,7 +17,7 @@ class CudaWatch {
     const TorchRecorder& tensors() const { return tensors_; }
 
     void executed(const ProcessId& process);
-    void mapped(const ProcessId& process, const ProcessTable& processes);  // the process has just mapped such a library
+    void mapped(const LibraryMapped& event, const ProcessTable& processes);
     void check_libraries(Session& session, std::uint64_t now_ns);
     void tick(Session& session, ProcessTable& processes, WatchedTargets& targets, const std::vector<GpuDevice>& devices,
               std::uint64_t now_ns);

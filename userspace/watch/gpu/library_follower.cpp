@@ -34,10 +34,10 @@ MapsReader reader_of(LibraryKind kind) {
 
 }  // namespace
 
-void LibraryFollower::check_soon(const ProcessId& process, bool just_mapped) {
+void LibraryFollower::check_soon(const ProcessId& process, std::uint64_t mapped_ns) {
     if (!on_) return;
     ToCheck& check = to_check_[process];
-    check.just_mapped = check.just_mapped || just_mapped;
+    if (check.mapped_ns == 0) check.mapped_ns = mapped_ns;  // the earliest one, because it may have been this library
     check.number = 0;  // a read that is under way may have begun before the file was mapped
     check.next_ns = 0;
     check.mappings.reset();
@@ -46,20 +46,22 @@ void LibraryFollower::check_soon(const ProcessId& process, bool just_mapped) {
 void LibraryFollower::begin(const TrackedProcess& process) {
     if (!on_) return;
     const ProcessId& id = process.task.id;
-    if (!process.born_here) return check_soon(id, false);
+    if (!process.born_here) return check_soon(id, 0);
     // After an exec, an event follows when the process maps a library.
     if (libraries_.empty() || process.exec_count > 0) return;
     bool inherits = false;
     for (auto& [key, library] : libraries_)
         if (const auto parent = library.users.find(process.task.parent); parent != library.users.end()) {
             const bool from_start = parent->second.from_start && id.start_ns >= library.followed_ns;
-            inherits = library.users.try_emplace(id.pid, User{id, from_start}).second || inherits;
+            const User user{.id = id, .mapped_ns = parent->second.mapped_ns, .from_start = from_start};
+            inherits = library.users.try_emplace(id.pid, user).second || inherits;
         }
     note_if_from_start(id);
-    if (!inherits) check_soon(id, false);  // the parent may have ended, or may have just mapped a library
+    if (!inherits) check_soon(id, 0);  // the parent may have ended, or may have just mapped a library
 }
 
 void LibraryFollower::executed(const ProcessId& process) {
+    to_check_.erase(process);  // it mapped the library in the program before
     for (auto& [key, library] : libraries_) library.users.erase(process.pid);
 }
 
@@ -89,7 +91,7 @@ void LibraryFollower::attach_anew(bool paused) {
     for (auto& [key, library] : libraries_) {
         if (library.holder) reads_->probes.release(std::move(*library.holder));
         library.holder.reset();
-        library.attached = false;
+        library.attached_ns = 0;
         for (auto& [pid, user] : library.users) user.from_start = false;
     }
 }
@@ -123,7 +125,7 @@ void LibraryFollower::update(Session& session, Library& library, std::uint64_t n
                 "memscope keeps trying"));
             return;
         case ProbeHolder::State::attached:
-            if (!library.attached) attached(library, now_ns);
+            if (library.attached_ns == 0) attached(library);
             return;
         case ProbeHolder::State::refused: {
             Error why = library.holder->error();
@@ -136,22 +138,26 @@ void LibraryFollower::update(Session& session, Library& library, std::uint64_t n
     }
 }
 
-void LibraryFollower::attached(Library& library, std::uint64_t now_ns) {
-    // The initialization of a program usually takes longer than attaching the probes. If attaching took longer than
-    // kSoonNs, processes may have used the library before.
-    constexpr std::uint64_t kSoonNs = kSecondNs;
-    library.attached = true;
-    if (library.losses > 0 || now_ns - library.holder->began_ns() > kSoonNs) {
-        library.followed_ns = now_ns;
-        for (auto& [pid, user] : library.users) user.from_start = false;
+// A program usually initializes itself for longer than kSoonNs after it has mapped the library. If the probes were
+// attached later, the process may have used the library before.
+bool LibraryFollower::is_used_from_start(const Library& library, std::uint64_t mapped_ns) {
+    constexpr std::uint64_t kSoonNs = 2 * kSecondNs;
+    return mapped_ns != 0 && (library.attached_ns == 0 || library.attached_ns <= mapped_ns + kSoonNs);
+}
+
+void LibraryFollower::attached(Library& library) {
+    library.attached_ns = library.holder->attached_ns();
+    if (library.losses > 0) library.followed_ns = library.attached_ns;
+    for (auto& [pid, user] : library.users) {
+        user.from_start = user.from_start && is_used_from_start(library, user.mapped_ns);
+        note_if_from_start(user.id);
     }
-    for (const auto& [pid, user] : library.users) note_if_from_start(user.id);
 }
 
 // The kernel has detached the probes, because the process that held them has ended.
 void LibraryFollower::lost(Library& library, std::uint64_t now_ns) {
     library.holder.reset();
-    library.attached = false;
+    library.attached_ns = 0;
     ++losses_;
     library.retry_ns = now_ns + (library.losses == 0 ? 0 : kFirstRetryNs << std::min(library.losses, kMostDoublings));
     if (library.losses++ == 0)
@@ -163,8 +169,7 @@ void LibraryFollower::lost(Library& library, std::uint64_t now_ns) {
     }
 }
 
-// Adds the libraries that the process has mapped. A process that has mapped a library just now counts as followed from
-// its start, because the initialization of a program takes longer than attaching the probes. False: a helper still
+// Adds the libraries that the process has mapped. False: a helper still
 // reads the maps of the process or the library, or could not read them.
 bool LibraryFollower::check_maps(Session& session, const ProcessId& process, ToCheck& check, std::uint64_t now_ns) {
     const auto try_later = [&] {
@@ -197,7 +202,9 @@ bool LibraryFollower::check_maps(Session& session, const ProcessId& process, ToC
         }
         Library& library = libraries_[key];
         if (!known) library.followed_ns = now_ns;
-        library.users.try_emplace(process.pid, User{process, check.just_mapped});
+        const bool from_start = is_used_from_start(library, check.mapped_ns);
+        library.users.try_emplace(process.pid,
+                                  User{.id = process, .mapped_ns = check.mapped_ns, .from_start = from_start});
         if (known) continue;
         if (!*file) {
             refuse(library, file->error());
@@ -239,7 +246,7 @@ void LibraryFollower::recheck(const ProcessTable& processes, std::uint64_t now_n
         if (now_ns < planned.next_ns) continue;
         planned.wait_ns = std::clamp(2 * planned.wait_ns, kFirst, kLast);
         planned.next_ns = now_ns + planned.wait_ns;
-        check_soon(process.task.id, false);
+        check_soon(process.task.id, 0);
     }
 }
 
@@ -248,7 +255,7 @@ void LibraryFollower::leave_unused(const ProcessTable& processes, std::uint64_t 
     for (const TrackedProcess& process : processes.ended())
         for (auto& [key, library] : libraries_) library.users.erase(process.task.id.pid);
     const auto is_unused = [&](const Library& library) {
-        return library.users.empty() && (!library.attached || now_ns - library.used_ns >= kLingerNs);
+        return library.users.empty() && (library.attached_ns == 0 || now_ns - library.used_ns >= kLingerNs);
     };
     for (auto& [key, library] : libraries_) {
         if (!library.users.empty()) library.used_ns = now_ns;
@@ -272,7 +279,7 @@ bool LibraryFollower::is_followed_from_its_start(const ProcessId& process) const
     for (const auto& [key, library] : libraries_) {
         const auto user = library.users.find(process.pid);
         if (user == library.users.end()) continue;
-        if (!user->second.from_start || !library.attached) return false;
+        if (!user->second.from_start || library.attached_ns == 0) return false;
         any = true;
     }
     return any;
@@ -289,7 +296,7 @@ void LibraryFollower::describe(SelfSample& self) const {
 
 bool LibraryFollower::is_following() const {
     return !paused_ && std::ranges::any_of(libraries_, [](const auto& entry) {
-        return !entry.second.users.empty() && entry.second.attached;
+        return !entry.second.users.empty() && entry.second.attached_ns != 0;
     });
 }
 

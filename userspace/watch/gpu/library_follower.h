@@ -11,6 +11,7 @@
 
 #include "kernel/session.h"
 #include "model/processes/process_table.h"
+#include "model/processes/tree_event.h"
 #include "sources/proc/process_maps.h"
 #include "watch/helpers/probe_holder.h"
 #include "watch/helpers/read_jobs.h"
@@ -40,9 +41,9 @@ class LibraryFollower {
 
     void begin(const TrackedProcess& process);  // starts to follow the libraries of a process
     void executed(const ProcessId& process);
-    // The process has just mapped a library of this kind. Call check_libraries() soon, because calls before the probes
-    // are attached are not seen. `watched`: the process was watched when it mapped the library.
-    void mapped(const ProcessId& process, bool watched) { check_soon(process, watched); }
+    // A process has mapped a library of this kind. Call check_libraries() soon, because calls before the probes are
+    // attached are not seen. `watched`: the process was watched when it mapped the library.
+    void mapped(const LibraryMapped& event, bool watched) { check_soon(event.id, watched ? event.time_ns : 0); }
     void check_libraries(Session& session, std::uint64_t now_ns);  // boot clock
     void tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns);
 
@@ -68,12 +69,13 @@ class LibraryFollower {
     using FileKey = std::tuple<unsigned, unsigned, std::uint64_t>;  // as /proc/PID/maps has it
     struct User {
         ProcessId id{};
-        bool from_start = false;  // the process did not use the library before the probes were attached
+        std::uint64_t mapped_ns = 0;  // boot clock: when it mapped the library; 0: not known
+        bool from_start = false;      // the process did not use the library before the probes were attached
     };
     struct Library {
         std::optional<LibraryAnswer> file{};  // none: it was refused
         std::optional<ProbeHolder> holder{};  // none: refused, or no holder runs and retry_ns has not come
-        bool attached = false;                // the holder has attached all probes
+        std::uint64_t attached_ns = 0;        // boot clock: when the holder had attached all probes; 0: not yet
         bool reported_late = false;           // a message was sent: attaching takes too long, or is retried later
         unsigned losses = 0;                  // number of holders that have ended
         std::uint64_t retry_ns = 0;           // boot clock: when the next holder is started
@@ -82,11 +84,11 @@ class LibraryFollower {
         std::uint64_t used_ns = 0;      // boot clock: the last tick at which it had users
     };
 
-    void check_soon(const ProcessId& process, bool just_mapped);
+    void check_soon(const ProcessId& process, std::uint64_t mapped_ns);
     struct ToCheck {
-        bool just_mapped = false;
-        std::uint64_t number = 0;   // of the MapsJob that is under way; 0: none
-        std::uint64_t next_ns = 0;  // boot clock: earliest retry after a failed read
+        std::uint64_t mapped_ns = 0;  // boot clock: when the process mapped such a library; 0: not known
+        std::uint64_t number = 0;     // of the MapsJob that is under way; 0: none
+        std::uint64_t next_ns = 0;    // boot clock: earliest retry after a failed read
         std::optional<std::vector<MappedRange>> mappings{};
     };
     bool check_maps(Session& session, const ProcessId& process, ToCheck& check, std::uint64_t now_ns);
@@ -95,7 +97,8 @@ class LibraryFollower {
     void follow_or_refuse(Session& session, Library& library, std::uint64_t now_ns);
     void refuse(Library& library, Error why);
     void update(Session& session, Library& library, std::uint64_t now_ns);
-    void attached(Library& library, std::uint64_t now_ns);
+    static bool is_used_from_start(const Library& library, std::uint64_t mapped_ns);
+    void attached(Library& library);
     void lost(Library& library, std::uint64_t now_ns);
     void note_if_from_start(const ProcessId& process);
     void recheck(const ProcessTable& processes, std::uint64_t now_ns);

@@ -27,7 +27,7 @@ class HostTensorRecorder {
     HostTensorRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, bool on, HookBudget budget);
 
     void executed(const ProcessId& process) { libraries_.executed(process); }
-    void mapped(const ProcessId& process) { libraries_.mapped(process, true); }  // it has just mapped such a library
+    void mapped(const LibraryMapped& event) { libraries_.mapped(event, true); }
     void check_libraries(Session& session, const Now& now);
     void tick(Session& session, ProcessTable& processes, const Now& now);
 

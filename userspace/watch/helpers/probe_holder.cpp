@@ -119,9 +119,12 @@ void ProbeHolder::update() {
             if (message->fds.size() == 1) process_ = std::move(message->fds.front());
             continue;
         }
-        const auto done = Unpacker::result<Done>(message->text, std::move(message->fds));
-        state_ = done ? State::attached : State::refused;
-        if (!done) error_ = done.error();
+        const auto attached_ns = Unpacker::result<std::uint64_t>(message->text, std::move(message->fds));
+        state_ = attached_ns ? State::attached : State::refused;
+        if (attached_ns)
+            attached_ns_ = *attached_ns;
+        else
+            error_ = attached_ns.error();
     }
 }
 
@@ -181,7 +184,7 @@ void serve_probes(Fd socket, const SysRoot& root) {
     const auto probes = attach_checked(processes, request, socket, progress);
     request = {};  // the links keep what they need
     Packer answer;
-    answer.put(probes ? Result<Done>(Done{}) : Result<Done>(probes.error()));
+    answer.put(probes ? Result<std::uint64_t>(read_clock().boot_ns) : Result<std::uint64_t>(probes.error()));
     if (send_message(socket, answer.bytes(), {}, {}, 0) == SendOutcome::sent && probes)
         (void)receive_message(socket, 0);  // the watcher sends nothing: returns when it closes the socket
     // If a process cannot be checked now, the probes are still detached, because they must not outlive the watcher.

@@ -39,7 +39,8 @@ class ProbeHolder {
     const Error& error() const { return error_; }
     // What the holder waits for now, for an error message: "process 12 (python3) holds its mmap_lock".
     std::string obstacle() const;
-    std::uint64_t began_ns() const { return began_ns_; }  // boot clock
+    std::uint64_t began_ns() const { return began_ns_; }        // boot clock
+    std::uint64_t attached_ns() const { return attached_ns_; }  // boot clock; 0: not yet
 
     void update();  // takes messages of the holder, if there are any
 
@@ -52,6 +53,7 @@ class ProbeHolder {
     Fd progress_;   // a memfd that the holder writes
     Fd process_{};  // a pidfd, once the holder has sent it
     std::uint64_t began_ns_;
+    std::uint64_t attached_ns_ = 0;
     State state_ = State::attaching;
     Error error_{};
 };
