@@ -103,6 +103,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
                                                if (growth) growth->name_mappings(census);
                                            },
                                            options.heap_every);
+    reads_->keep_answers(std::max(ProcessReader::kKept, 3 * options.interval));
     refresh_targets();
 }
 

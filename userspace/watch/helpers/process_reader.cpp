@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::size_t kMostRequests = 8192;
-constexpr std::uint64_t kAnswerKeptNs = 60 * kNsPerSecond;
 constexpr std::uint64_t kSweepEveryNs = kNsPerSecond;
 // A process that blocked a helper is not read for 10 s, then 20 s, and so on up to 43 minutes.
 constexpr std::uint64_t kFirstBackOffNs = 10 * kNsPerSecond;
@@ -299,14 +298,33 @@ void ProcessReader::sweep(std::uint64_t now_ns) {
     std::erase_if(abandoned_, [](const Abandoned& each) { return has_ended(each.process); });
     if (now_ns - swept_ns_ < kSweepEveryNs) return;
     swept_ns_ = now_ns;
-    std::erase_if(requests_, [&](const auto& each) {
-        return each.second->answered_ns != 0 && now_ns - each.second->answered_ns > kAnswerKeptNs;
-    });
+    drop_untaken(now_ns);
     // A back-off is forgotten once the process has not blocked a helper for as long as the last back-off took.
     std::erase_if(back_offs_, [&](const auto& each) {
         const BackOff& entry = each.second;
         return now_ns > entry.until_ns + (kFirstBackOffNs << std::min(entry.times, kMostDoublings));
     });
+}
+
+void ProcessReader::drop_untaken(std::uint64_t now_ns) {
+    std::erase_if(requests_, [&](const auto& each) {
+        return each.second->answered_ns != 0 && now_ns - each.second->answered_ns > ns(kept_);
+    });
+    const auto is_older = [](const auto& a, const auto& b) { return a->second->answered_ns < b->second->answered_ns; };
+    std::size_t bytes = 0;
+    std::vector<decltype(requests_)::iterator> answered;
+    for (auto each = requests_.begin(); each != requests_.end(); ++each) {
+        if (each->second->answered_ns == 0) continue;
+        bytes += each->second->reply.message.text.size();
+        answered.push_back(each);
+    }
+    if (bytes <= kMostKeptBytes) return;
+    std::ranges::sort(answered, is_older);
+    for (const auto& oldest : answered) {
+        if (bytes <= kMostKeptBytes) return;
+        bytes -= oldest->second->reply.message.text.size();
+        requests_.erase(oldest);
+    }
 }
 
 std::optional<ProcessReader::Activity> ProcessReader::activity_of_helper() const {

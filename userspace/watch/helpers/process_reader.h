@@ -53,6 +53,9 @@ class ProcessReader {
         return unpacked<Job>(std::move(*reply));
     }
     void wait_no_more() { patience_ = Seconds{0}; }
+    // How long an answer is kept that nobody has taken. It must be longer than the time between two ticks, because some
+    // answers are taken at a tick only.
+    void keep_answers(Seconds time) { kept_ = time; }
     // Queues a job for a later ask(), so that the helper does not wait for the watcher between two jobs.
     template <class Job>
     void submit(const Job& job) {
@@ -76,6 +79,10 @@ class ProcessReader {
     bool is_blocked(pid_t pid);                           // the process blocked a helper and is not read for some time
 
     static constexpr std::size_t kMostAbandoned = 8;
+    static constexpr Seconds kKept{60};
+    // Answers that nobody has taken. If there is more, the oldest ones are dropped: they are read again if they are
+    // still needed. Checked once a second.
+    static constexpr std::size_t kMostKeptBytes = std::size_t{128} << 20;
 
   private:
     struct Reply {
@@ -141,10 +148,12 @@ class ProcessReader {
     void add_trouble(Error trouble);
     void back_off(pid_t pid, const std::string& why, std::uint64_t now_ns);
     void sweep(std::uint64_t now_ns);
+    void drop_untaken(std::uint64_t now_ns);
     std::string cgroup_of(pid_t pid) const;
 
     std::shared_ptr<HelperSpawner> spawner_;
     Settings settings_;
+    Seconds kept_ = kKept;
     Fd epoll_;
     Fd stop_;
     Fd socket_{};

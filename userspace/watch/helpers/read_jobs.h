@@ -213,6 +213,9 @@ struct ReadHelpers {
         slow.pump();
         heap.pump();
     }
+    void keep_answers(Seconds time) {
+        for (ProcessReader* reader : {&quick, &slow, &heap}) reader->keep_answers(time);
+    }
     std::uint64_t restarts() const { return quick.restarts() + slow.restarts() + patient.restarts() + heap.restarts(); }
     std::vector<Error> take_troubles();
 };

@@ -129,6 +129,43 @@ TEST_F(ProcessReaderTest, LongAnswersComeWhole) {
     EXPECT_EQ(answer->size(), std::size_t{5} << 20);
 }
 
+// Submits a job, waits for its answer without taking it, and returns whether the answer is still there after `time`.
+bool is_kept(ProcessReader& reader, Seconds time) {
+    reader.submit(Echo{.pid = 1, .text = "later"});
+    while (reader.answers() == 0) {
+        pollfd wanted{reader.fd(), POLLIN, 0};
+        (void)::poll(&wanted, 1, 20);
+        reader.pump();
+    }
+    std::this_thread::sleep_for(time);
+    reader.pump();
+    return reader.ask(Echo{.pid = 1, .text = "later"}).has_value();
+}
+
+TEST_F(ProcessReaderTest, AnswersThatNobodyTakesAreKeptForAsLongAsTheCallerSays) {
+    constexpr Seconds kLater{1.5};
+    ProcessReader first(spawner(), quick());
+    EXPECT_TRUE(is_kept(first, kLater));
+    ProcessReader second(spawner(), quick());
+    second.keep_answers(Seconds{0.1});
+    EXPECT_FALSE(is_kept(second, kLater));
+}
+
+TEST_F(ProcessReaderTest, OfAnswersThatNobodyTakesOnlyTheNewestAreKeptIfTheyTakeTooMuchMemory) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    constexpr std::uint64_t kJobs = 30;  // of 5 MiB
+    for (std::uint64_t i = 0; i < kJobs; ++i) reader.submit(Large{.pid = 1, .text = std::to_string(i)});
+    while (reader.answers() < kJobs) {
+        pollfd wanted{reader.fd(), POLLIN, 0};
+        (void)::poll(&wanted, 1, 20);
+        reader.pump();
+    }
+    std::this_thread::sleep_for(Seconds{1.1});
+    reader.pump();
+    EXPECT_FALSE(reader.ask(Large{.pid = 1, .text = "0"}));
+    EXPECT_TRUE(reader.ask(Large{.pid = 1, .text = std::to_string(kJobs - 1)}));
+}
+
 TEST_F(ProcessReaderTest, HandsDescriptorsOver) {
     ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
     const auto answer = answer_of(reader, FileJob{.pid = 1});
