@@ -103,6 +103,19 @@ void ProcessTable::on(const Forked& event) {
     }
 }
 
+std::shared_ptr<const std::string> command_line(const TrackedProcess& process) {
+    constexpr std::size_t kMostBytes = 512;
+    if (process.command) return process.command;
+    std::string command;
+    for (const std::string& argument : process.argv) {
+        if (!command.empty()) command += ' ';
+        command += argument;
+        if (command.size() >= kMostBytes) break;
+    }
+    command.resize(std::min(command.size(), kMostBytes));
+    return std::make_shared<const std::string>(std::move(command));
+}
+
 void ProcessTable::on(const Execed& event) {
     TrackedProcess* process = find(event.id);
     if (!process) return;

@@ -58,6 +58,9 @@ struct TrackedProcess {
     CgroupId last_target() const;  // current target, or the last one before it left
 };
 
+// The arguments of the process, joined for display and bounded. Made now if `command` is not made yet.
+std::shared_ptr<const std::string> command_line(const TrackedProcess& process);
+
 // All watched processes, updated by events and corrected by each scan. Events and scans can overlap. Each has a time,
 // and an older one never overwrites a newer one.
 class ProcessTable {

@@ -166,7 +166,7 @@ void DeathRecorder::settle_one(const DeathEvidence& evidence, const TrackedProce
         if (process) {
             death->role = process->role;
             if (process->folded_rank) death->role.rank = process->folded_rank;
-            death->command = process->command;
+            death->command = command_line(*process);
             death->parent = process->task.parent;
         }
         look_up_places(*death, evidence, *target, around);

@@ -67,6 +67,17 @@ TEST_F(Recorded, ADeathIsThatOfEveryTargetAroundItWithItsTime) {
     EXPECT_EQ(settled(kInner).death_tally.of(DeathCause::sigkill), 1U);
 }
 
+TEST_F(Recorded, AProcessThatDiesBeforeItsFirstTickHasItsCommandLine) {
+    processes_.apply(
+        Execed{.time_ns = 7, .id = kWorker, .target = kInner, .comm = "python", .argv = {"python", "a.py"}});
+    recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
+    exit(kWorker, 499 * kSecond);
+    const TargetSnapshot inner = settled(kInner);
+    ASSERT_EQ(inner.deaths.size(), 1U);
+    ASSERT_TRUE(inner.deaths[0].command);
+    EXPECT_EQ(*inner.deaths[0].command, "python a.py");
+}
+
 // Up to Linux 6.15, the last two threads of a process may both report that they are the last thread.
 TEST_F(Recorded, AProcessDiesOnce) {
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
