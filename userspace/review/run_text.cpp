@@ -8,7 +8,6 @@
 #include "analysis/growth/attribution.h"
 #include "analysis/growth/growth_sentence.h"
 #include "analysis/heap/holder_sentence.h"
-#include "analysis/heap/target_holders.h"
 #include "analysis/limits/limit_text.h"
 #include "base/text.h"
 #include "outputs/deaths/death_json.h"
@@ -174,8 +173,8 @@ std::string holder_lines(const RunSummary& run) {
     const ProcessHeap* heap = run.holders();
     if (!heap) return {};
     const HeldObjects& held = *heap->held;
-    std::string sentence = holders_text(heap);
-    const std::string device = holders_text(heap, HolderMemory::device);
+    std::string sentence = holder_sentence(heap);
+    const std::string device = holder_sentence(heap, HolderMemory::device);
     if (!device.empty()) sentence += (sentence.empty() ? "" : " ") + device;
     if (sentence.empty()) sentence = largest_holder_sentence(held);
     if (sentence.empty() && held.holders.empty()) return {};

@@ -3,8 +3,8 @@
 
 #include "analysis/heap/holder_sentence.h"
 #include "base/text.h"
+#include "outputs/heap/heap_text.h"
 #include "outputs/heap/objects_text.h"
-#include "outputs/text/heap_line.h"
 #include "outputs/text/text_layout.h"
 #include "view/panels.h"
 

@@ -5,7 +5,7 @@
 
 #include "analysis/growth/line_history.h"
 #include "analysis/heap/census_schedule.h"
-#include "analysis/heap/free_memory_text.h"
+#include "analysis/heap/heap_sentence.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/limits/memory_peak.h"
 #include "analysis/verdict/explain.h"
@@ -117,7 +117,7 @@ std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict
         case GrowthCause::Kind::python_free: {
             const bool python = cause.kind == GrowthCause::Kind::python_free;
             std::string text =
-                free_memory_text(target, python ? HeapPart::python_free : HeapPart::malloc_free, verdict.role);
+                free_memory_sentence(target, python ? HeapPart::python_free : HeapPart::malloc_free, verdict.role);
             if (!text.empty()) return text;
             return fmt::format("{} of it are free inside {}", size, python ? "Python's allocator" : "malloc");
         }

@@ -6,14 +6,14 @@
 
 #include "analysis/growth/attribution.h"
 #include "analysis/growth/growth_sentence.h"
-#include "analysis/heap/target_holders.h"
+#include "analysis/heap/holder_sentence.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/targets/explain_scope.h"
 #include "base/text.h"
 #include "outputs/growth/growth_text.h"
+#include "outputs/heap/heap_text.h"
 #include "outputs/heap/objects_text.h"
 #include "outputs/text/gpu_text.h"
-#include "outputs/text/heap_line.h"
 #include "outputs/text/status_text.h"
 #include "outputs/text/text_layout.h"
 
@@ -196,7 +196,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("", kinds(target.memory), 1);
     block.add("held by", holders(target), 1);
     block.add("heap", heap_line(target, report.decisive().time), 2);
-    block.add("holders", holders_text(heap_that_grows(target, report.then.time)), 3);
+    block.add("holders", holder_sentence(heap_that_grows(target, report.then.time)), 3);
     block.add("GPUs", gpus(report), 2);
     block.add("verdict", verdict_sentence(target), 1);
     block.add("precursors", precursors(report), 1);
@@ -338,7 +338,7 @@ std::string what_grew(const DeathReport& report, const Paint& paint) {
 // The containers of Python that had grown by the last census before the death.
 std::string what_held(const DeathReport& report, const Paint& paint) {
     const ProcessHeap* heap = heap_that_grows(report.target(), report.then.time);
-    const std::string sentence = holders_text(heap);
+    const std::string sentence = holder_sentence(heap);
     if (sentence.empty()) return {};
     std::string out = heading(paint, "WHAT HELD THE MEMORY");
     const Seconds age(std::max(1.0, report.decisive().time - heap->held->time));

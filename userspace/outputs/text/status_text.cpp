@@ -6,8 +6,8 @@
 #include "analysis/limits/limit_text.h"
 #include "analysis/targets/explain_scope.h"
 #include "base/text.h"
+#include "outputs/heap/heap_text.h"
 #include "outputs/text/gpu_text.h"
-#include "outputs/text/heap_line.h"
 #include "outputs/text/process_rows.h"
 #include "outputs/text/text_layout.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "analysis/heap/free_memory_text.h"
+#include "analysis/heap/heap_sentence.h"
 
 namespace memscope {
 namespace {
@@ -19,7 +19,8 @@ PrecursorInputs precursor_inputs(const TargetSnapshot& target, const HostMemory&
         inputs.verdict = verdict->judgement.verdict;
         inputs.allocator_grows = verdict->cause && is_free_memory(verdict->cause->kind);
     }
-    if (memory.effective) inputs.free_memory = much_free_memory_text(target, memory.effective->held(), unix_seconds);
+    if (memory.effective)
+        inputs.free_memory = much_free_memory_sentence(target, memory.effective->held(), unix_seconds);
     inputs.limit = memory.effective;
     if (memory.pressure) inputs.pressure_full = memory.pressure->full_avg10;
     if (target.reclaim) inputs.reclaim_stalled = target.reclaim->total();

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/heap/free_memory_text.h"
 #include "analysis/targets/explain_scope.h"
 
 namespace memscope {
@@ -16,7 +15,6 @@ using Kind = GrowthCause::Kind;
 
 constexpr std::uint64_t kMiBytes = 1 << 20;
 Bytes mib(std::uint64_t n) { return {n * kMiBytes}; }
-Bytes gib(std::uint64_t n) { return {n << 30}; }
 
 ProcessHeap heap_of(pid_t pid, double time, std::uint64_t malloc_free, std::uint64_t live,
                     std::uint64_t python_free = 0) {
@@ -119,47 +117,6 @@ TEST(FreeGrowth, KeepsTheFirstCensusOfMany) {
     const auto cause = growth.cause_of(rise(50, 100'000, 500, 1000));
     ASSERT_TRUE(cause);
     EXPECT_EQ(cause->bytes, mib(999));
-}
-
-TEST(FreeMemoryText, NamesArenasThreadsAndWhatCanBeGivenBack) {
-    HeapCensus census{.anon = gib(62)};
-    census.part(HeapPart::malloc_free) = gib(41);
-    census.allocator = {.name = AllocatorName::glibc, .arenas = 64, .trimmable = gib(38)};
-    EXPECT_EQ(free_memory_text(census, HeapPart::malloc_free, 65),
-              "41 GiB of 62 GiB are free inside malloc, where 64 arenas keep what 65 threads freed. This is not a leak "
-              "of your objects: MALLOC_ARENA_MAX=2 or jemalloc keeps less, and malloc_trim(0) after each validation "
-              "would give back 38 GiB");
-}
-
-TEST(FreeMemoryText, DoesNotPromiseWhatMallocTrimCannotGive) {
-    HeapCensus census{.anon = mib(226)};
-    census.part(HeapPart::malloc_free) = mib(98);
-    census.allocator = {.name = AllocatorName::glibc, .arenas = 1, .trimmable = Bytes{132 << 10}};
-    EXPECT_THAT(free_memory_text(census, HeapPart::malloc_free, {}),
-                AllOf(HasSubstr("give back only 132 KiB"), HasSubstr("live blocks lie between"),
-                      Not(HasSubstr("MALLOC_ARENA_MAX"))));
-    census.allocator.trimmable.reset();
-    EXPECT_THAT(free_memory_text(census, HeapPart::malloc_free, {}), Not(HasSubstr("malloc_trim")));
-}
-
-TEST(FreeMemoryText, OfPythonSaysThatMallocTrimDoesNotHelp) {
-    HeapCensus census{.anon = mib(857)};
-    census.part(HeapPart::python_free) = mib(744);
-    EXPECT_THAT(free_memory_text(census, HeapPart::python_free, {}),
-                AllOf(HasSubstr("744 MiB of 857 MiB are free inside Python's allocator"),
-                      HasSubstr("malloc_trim(0) does not return it")));
-}
-
-TEST(FreeMemoryText, APrecursorMentionsFreeMemoryIfItIsMuchAndTheCensusIsRecent) {
-    TargetSnapshot target;
-    target.heap = {heap_of(1, 1000, 600, 400)};
-    EXPECT_THAT(much_free_memory_text(target, mib(1100), 1100),
-                HasSubstr("600 MiB of 1000 MiB are free inside malloc"));
-    EXPECT_EQ(much_free_memory_text(target, mib(4000), 1100), "") << "most of the memory is elsewhere";
-    EXPECT_EQ(much_free_memory_text(target, mib(1100), 1000 + 1801), "");
-    target.heap = {heap_of(1, 1000, 60, 940)};
-    EXPECT_EQ(much_free_memory_text(target, mib(1100), 1100), "");
-    EXPECT_EQ(much_free_memory_text(TargetSnapshot{}, mib(1100), 1100), "");
 }
 
 TEST(FreeMemoryText, ReplacesTheAdviceOfALeakAndKeepsItsWord) {
