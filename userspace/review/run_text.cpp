@@ -8,7 +8,7 @@
 #include "analysis/growth/attribution.h"
 #include "analysis/growth/growth_sentence.h"
 #include "analysis/heap/holder_sentence.h"
-#include "analysis/limits/limit_text.h"
+#include "analysis/limits/limit_sentence.h"
 #include "base/text.h"
 #include "outputs/deaths/death_json.h"
 #include "outputs/deaths/death_text.h"
@@ -65,7 +65,7 @@ std::string death_sentences(const RunSummary& run) {
     const std::size_t deaths = run.deaths.empty() ? run.events_of("death").size() : run.deaths.size() + run.more_deaths;
     if (deaths == 0) return " No process died.";
     std::string text = fmt::format(" There {} {}.", deaths == 1 ? "was" : "were", count_of(deaths, "death"));
-    if (run.last_death) text += " " + death_sentence(run.last_death->decisive());
+    if (run.last_death) text += " " + death_text(run.last_death->decisive());
     return text;
 }
 

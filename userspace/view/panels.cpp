@@ -7,8 +7,8 @@
 #include <span>
 
 #include "analysis/growth/growth_sentence.h"
-#include "analysis/limits/limit_text.h"
-#include "analysis/targets/explain_scope.h"
+#include "analysis/limits/limit_sentence.h"
+#include "analysis/targets/scope_sentence.h"
 #include "base/text.h"
 #include "outputs/growth/growth_report.h"
 #include "outputs/growth/growth_text.h"

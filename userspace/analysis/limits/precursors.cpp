@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "analysis/limits/limit_text.h"
+#include "analysis/limits/limit_sentence.h"
 
 namespace memscope {
 

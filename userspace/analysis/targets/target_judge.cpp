@@ -5,7 +5,7 @@
 
 #include "analysis/heap/holder_sentence.h"
 #include "analysis/roles/own_memory.h"
-#include "analysis/targets/explain_scope.h"
+#include "analysis/targets/scope_sentence.h"
 
 namespace memscope {
 namespace {
@@ -158,7 +158,7 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     target.verdicts.push_back(std::move(whole));
     for (const auto& [key, scope] : roles_)
         if (scope.seen == now) target.verdicts.push_back(verdict_of(scope, key, wall - now, target));
-    for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = explain_scope(target, verdict);
+    for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = scope_sentence(target, verdict);
     target.verdicts.front().explanation += early_text(target.verdicts.front());
     for (ScopeVerdict& verdict : gpus_.verdicts(now, wall - now, gpus)) {
         if (verdict.scope == VerdictScope::gpu && verdict.judgement.verdict == Verdict::leaking) {

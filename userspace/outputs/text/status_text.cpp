@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "analysis/limits/limit_text.h"
-#include "analysis/targets/explain_scope.h"
+#include "analysis/limits/limit_sentence.h"
+#include "analysis/targets/scope_sentence.h"
 #include "base/text.h"
 #include "outputs/heap/heap_text.h"
 #include "outputs/text/gpu_text.h"

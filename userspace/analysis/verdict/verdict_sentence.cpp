@@ -1,4 +1,4 @@
-#include "analysis/verdict/explain.h"
+#include "analysis/verdict/verdict_sentence.h"
 
 #include <algorithm>
 #include <cmath>
@@ -111,12 +111,13 @@ std::string flat(const Judgement& judgement, const std::string& eta) {
 
 }  // namespace
 
-std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
-    return explain(judgement, began,
-                   Circumstances{.limit = limit, .expected = limit ? forecast(judgement, *limit) : std::nullopt});
+std::string verdict_sentence(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
+    return verdict_sentence(
+        judgement, began,
+        Circumstances{.limit = limit, .expected = limit ? forecast(judgement, *limit) : std::nullopt});
 }
 
-std::string explain(const Judgement& judgement, Seconds began, const Circumstances& known) {
+std::string verdict_sentence(const Judgement& judgement, Seconds began, const Circumstances& known) {
     const std::string eta = until_limit(judgement, known);
     std::string text;
     switch (judgement.verdict) {

@@ -1,4 +1,4 @@
-#include "analysis/targets/explain_scope.h"
+#include "analysis/targets/scope_sentence.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -6,9 +6,9 @@
 #include "analysis/growth/line_history.h"
 #include "analysis/heap/census_schedule.h"
 #include "analysis/heap/heap_sentence.h"
-#include "analysis/limits/limit_text.h"
+#include "analysis/limits/limit_sentence.h"
 #include "analysis/limits/memory_peak.h"
-#include "analysis/verdict/explain.h"
+#include "analysis/verdict/verdict_sentence.h"
 #include "base/text.h"
 
 namespace memscope {
@@ -46,7 +46,7 @@ std::string lines_text(const GrowingLines& lines, bool holders_known) {
 
 // Facts that the sentence about the curve does not contain: a limit of an ancestor or of the host, and the forecast
 // from the last minute.
-std::string limit_text(const Forecast& forecast) {
+std::string forecast_text(const Forecast& forecast) {
     if (!forecast.limit) return {};
     const EffectiveLimit& limit = *forecast.limit;
     const std::string whose = fmt::format("{} ({})", limit_name(limit.owner), human_size(limit.limit));
@@ -160,7 +160,7 @@ std::string role_text(const RoleKey& key, std::uint64_t processes) {
     return fmt::format("{} {}{}{}", processes, role, key.role == Role::other ? " processes" : "s", rank_text(key));
 }
 
-std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verdict) {
+std::string scope_sentence(const TargetSnapshot& target, const ScopeVerdict& verdict) {
     const auto present = verdict.role ? target.roles.find(*verdict.role) : target.roles.end();
     const std::uint64_t processes = present == target.roles.end() ? 0 : present->second.processes;
     if (verdict.role) {
@@ -182,7 +182,7 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
         known.expected = expected;
     }
     if (leaks && !cause.empty()) known.advice = cause;
-    std::string text = explain(judgement, verdict.began, known);
+    std::string text = verdict_sentence(judgement, verdict.began, known);
     const auto append = [&text](const std::string& sentence) {
         if (!sentence.empty()) text += " " + sentence;
     };
@@ -194,7 +194,7 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
     if (verdict.lines && !verdict.cause) append(lines_text(*verdict.lines, !verdict.holders.empty()));
     if (leaks) append(unread_text(target, verdict));
     if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;
-    if (verdict.forecast) append(limit_text(*verdict.forecast));
+    if (verdict.forecast) append(forecast_text(*verdict.forecast));
     return text;
 }
 

@@ -1,4 +1,4 @@
-#include "analysis/limits/limit_text.h"
+#include "analysis/limits/limit_sentence.h"
 
 #include "base/text.h"
 

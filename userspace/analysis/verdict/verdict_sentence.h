@@ -15,7 +15,7 @@ struct Circumstances {
 };
 
 // One sentence for the user, with advice, about a single series. Times in it count from the first sample, at `began`.
-std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit = {});
-std::string explain(const Judgement& judgement, Seconds began, const Circumstances& known);
+std::string verdict_sentence(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit = {});
+std::string verdict_sentence(const Judgement& judgement, Seconds began, const Circumstances& known);
 
 }  // namespace memscope

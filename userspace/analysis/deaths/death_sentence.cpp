@@ -1,4 +1,4 @@
-#include "analysis/deaths/explain_death.h"
+#include "analysis/deaths/death_sentence.h"
 
 #include <csignal>
 #include <fmt/format.h>
@@ -158,7 +158,7 @@ std::string signal_name(int number) {
     return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
-std::string explain_death(const Death& death) {
+std::string death_sentence(const Death& death) {
     switch (death.cause) {
         case DeathCause::oom_kill:
             return oom_kill_text(death);

@@ -1,4 +1,4 @@
-#include "analysis/deaths/explain_death.h"
+#include "analysis/deaths/death_sentence.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <memscope/shared/deaths.h>
 
 namespace memscope {
-namespace explain_death_test {
+namespace death_sentence_test {
 
 using namespace test;
 
@@ -15,10 +15,10 @@ std::string explanation(const DeathEvidence& evidence, const DeathScene& scene =
     auto death = decide_death(evidence, scene);
     if (!death) return "nobody died";
     death->role = {Role::trainer, 3};
-    return explain_death(*death);
+    return death_sentence(*death);
 }
 
-TEST(ExplainDeath, NamesTheVictimTheReasonAndTheAllocatingProcess) {
+TEST(DeathSentence, NamesTheVictimTheReasonAndTheAllocatingProcess) {
     EXPECT_EQ(explanation(oom_killed()),
               "the kernel's OOM killer killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it "
               "held 400 MiB; "
@@ -29,7 +29,7 @@ TEST(ExplainDeath, NamesTheVictimTheReasonAndTheAllocatingProcess) {
         << "the victim itself asked for memory";
 }
 
-TEST(ExplainDeath, NamesTheSenderOfTheSignal) {
+TEST(DeathSentence, NamesTheSenderOfTheSignal) {
     DeathEvidence evidence = ended_by(SIGKILL);
     EXPECT_EQ(explanation(evidence), "python (pid 100, trainer, rank 3) was killed by SIGKILL");
     evidence.kill = sent(SIGKILL, 300, "bash");
@@ -45,13 +45,13 @@ TEST(ExplainDeath, NamesTheSenderOfTheSignal) {
               "python (pid 100, trainer, rank 3) was killed by SIGKILL from systemd-oomd (pid 300)");
 }
 
-TEST(ExplainDeath, NamesTheFullFileSystem) {
+TEST(DeathSentence, NamesTheFullFileSystem) {
     DeathEvidence bus = ended_by(SIGBUS);
     bus.other = sent(SIGBUS, 100, "python", true);
     bus.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1"};
     auto death = decide_death(bus, {});
     death->mapping->mount = "/dev/shm";
-    EXPECT_EQ(explain_death(*death),
+    EXPECT_EQ(death_sentence(*death),
               "python (pid 100) was ended by SIGBUS from the kernel: no room for 'torch_1' on the tmpfs at /dev/shm");
     DeathEvidence refused = exited_with(1);
     refused.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond / 2);
@@ -59,7 +59,7 @@ TEST(ExplainDeath, NamesTheFullFileSystem) {
               "python (pid 100, trainer, rank 3) exited with 1 0.5 s after mmap of 1.0 GiB failed, no memory left");
 }
 
-TEST(ExplainDeath, NamesTheHoldersOfGpuMemory) {
+TEST(DeathSentence, NamesTheHoldersOfGpuMemory) {
     constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
     DeathEvidence evidence = exited_with(1);
     evidence.gpu_failure = GpuFailure{.time_ns = evidence.time_ns - kSecond / 2, .size = Bytes{2 * kGiB}};
@@ -73,27 +73,27 @@ TEST(ExplainDeath, NamesTheHoldersOfGpuMemory) {
     death->gpu->total = Bytes{80 * kGiB};
     death->gpu->reserved = Bytes{70 * kGiB};
     death->gpu->holders = {{{100, "python"}, Bytes{71 * kGiB}}, {{7, "vllm\n"}, Bytes{8 * kGiB}}};
-    EXPECT_EQ(explain_death(*death),
+    EXPECT_EQ(death_sentence(*death),
               "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it on GPU 3: 1.0 GiB was "
               "free of 80 GiB, it had reserved 70 GiB itself; vllm\\n (pid 7) held 8.0 GiB");
     death->gpu->read_after = Seconds{-1.25};
-    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB 1.2 s before that call, it"), std::string::npos)
-        << explain_death(*death);
+    EXPECT_NE(death_sentence(*death).find("1.0 GiB was free of 80 GiB 1.2 s before that call, it"), std::string::npos)
+        << death_sentence(*death);
     death->gpu->read_after = Seconds{0.1};
-    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB, it"), std::string::npos);
+    EXPECT_NE(death_sentence(*death).find("1.0 GiB was free of 80 GiB, it"), std::string::npos);
     death->gpu->read_after = Seconds{2};
-    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB 2.0 s after that call, it"), std::string::npos);
+    EXPECT_NE(death_sentence(*death).find("1.0 GiB was free of 80 GiB 2.0 s after that call, it"), std::string::npos);
     death->gpu->size = Bytes{96 * kGiB};
-    EXPECT_EQ(explain_death(*death),
+    EXPECT_EQ(death_sentence(*death),
               "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 96 GiB for it on GPU 3: that is more "
               "than the whole GPU has (80 GiB)");
     death->gpu->size = Bytes{2 * kGiB};
     death->gpu->of_host = true;
-    EXPECT_EQ(explain_death(*death),
+    EXPECT_EQ(death_sentence(*death),
               "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it of pinned host memory");
 }
 
-TEST(ExplainDeath, IsOneSafeLineForAnyNames) {
+TEST(DeathSentence, IsOneSafeLineForAnyNames) {
     DeathEvidence evidence = oom_killed();
     evidence.comm = "a\x1b[2J\nb";
     evidence.oom->trigger.comm = "\xff\n";
@@ -105,7 +105,7 @@ TEST(ExplainDeath, IsOneSafeLineForAnyNames) {
     EXPECT_EQ(explanation(bus).find('\n'), std::string::npos);
 }
 
-TEST(ExplainDeath, NamesSignalsAsPeopleDo) {
+TEST(DeathSentence, NamesSignalsAsPeopleDo) {
     EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");
     EXPECT_EQ(signal_name(60), "signal 60");
 }
@@ -124,5 +124,5 @@ TEST(ProcessManagers, AreRecognizedByTheirNames) {
     EXPECT_FALSE(kills_for_memory("systemd"));
 }
 
-}  // namespace explain_death_test
+}  // namespace death_sentence_test
 }  // namespace memscope

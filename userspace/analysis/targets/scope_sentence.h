@@ -7,7 +7,7 @@ namespace memscope {
 
 // Explains a verdict: first the sentence about its curve, then which process causes it and which limit is reached
 // first. A large role with constant memory is described as constant overhead.
-std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verdict);
+std::string scope_sentence(const TargetSnapshot& target, const ScopeVerdict& verdict);
 
 // True if this verdict should be shown in addition to that of the target: a GPU or a role that leaks, unless the
 // target's verdict names the role already.

@@ -6,7 +6,7 @@
 namespace memscope {
 
 // One sentence about what happened, for the user. It is safe to print, even if the names contain control characters.
-std::string explain_death(const Death& death);
+std::string death_sentence(const Death& death);
 
 // "SIGKILL", "signal 35"
 std::string signal_name(int number);
