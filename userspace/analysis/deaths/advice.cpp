@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <iterator>
 
+#include "analysis/deaths/raise_limit.h"
 #include "analysis/heap/heap_sentence.h"
 #include "analysis/heap/holder_sentence.h"
-#include "analysis/limits/raise_limit.h"
 #include "analysis/targets/target_judge.h"
 #include "base/text.h"
 

@@ -8,8 +8,8 @@
 #include <sys/signalfd.h>
 
 #include "cli/arguments/command_line.h"
+#include "cli/recordings/moment.h"
 #include "cli/signals.h"
-#include "recording/times.h"
 #include "review/find_recording.h"
 #include "review/replay.h"
 #include "review/run_text.h"

@@ -1,4 +1,4 @@
-#include "analysis/limits/raise_limit.h"
+#include "analysis/deaths/raise_limit.h"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include "view/panels.h"
 
 namespace memscope::view {
-namespace holders_panel_test {
+namespace panels_holders_test {
 
 using test::Screen;
 using testing::HasSubstr;
@@ -52,5 +52,5 @@ TEST(ViewHolders, WithoutACensusItSaysWhenOneIsTaken) {
     EXPECT_THAT(screen.text(), HasSubstr("no census of Python objects yet"));
 }
 
-}  // namespace holders_panel_test
+}  // namespace panels_holders_test
 }  // namespace memscope::view

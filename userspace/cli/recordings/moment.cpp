@@ -1,4 +1,4 @@
-#include "recording/times.h"
+#include "cli/recordings/moment.h"
 
 #include <ctime>
 #include <fmt/format.h>

@@ -1,11 +1,11 @@
-#include "recording/times.h"
+#include "cli/recordings/moment.h"
 
 #include <cstdlib>
 #include <ctime>
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace times_test {
+namespace moment_test {
 
 constexpr double kNow = 1'794'000'000;     // 2026-11-06T21:20:00Z
 constexpr double kLatest = kNow - 3600.0;  // the end of a recording: 20:20:00Z
@@ -41,5 +41,5 @@ TEST(Moments, AreRefusedIfTheyAreNone) {
         EXPECT_FALSE(parse_moment(text, kNow, kLatest)) << text;
 }
 
-}  // namespace times_test
+}  // namespace moment_test
 }  // namespace memscope

@@ -1,10 +1,10 @@
-#include "watch/growth/stack_troughs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "watch/growth/host_tensor_recorder.h"
+
 namespace memscope {
-namespace stack_troughs_test {
+namespace host_tensor_recorder_troughs_test {
 
 using testing::ElementsAre;
 
@@ -75,5 +75,5 @@ TEST(StackTroughs, ASiteWhoseCallsAreNotKnownKeepsNothing) {
     EXPECT_THAT(troughs.passing({.sites = {site(1, 30)}}, Seconds(1)), ElementsAre(30));
 }
 
-}  // namespace stack_troughs_test
+}  // namespace host_tensor_recorder_troughs_test
 }  // namespace memscope

@@ -1,4 +1,4 @@
-#include "analysis/targets/candidates.h"
+#include "analysis/roles/watch_candidates.h"
 
 #include <algorithm>
 #include <array>
@@ -15,8 +15,6 @@ namespace {
 
 constexpr Bytes kLeast{std::uint64_t{64} << 20U};  // Python programs of the system are smaller than training jobs
 constexpr std::size_t kHighestTree = 64;           // levels that are climbed; parents could form a cycle
-
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // True for a process that starts jobs of many users or of a whole session, so that it does not belong to any of these
 // jobs.

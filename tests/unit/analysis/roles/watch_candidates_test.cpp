@@ -1,11 +1,11 @@
-#include "analysis/targets/candidates.h"
+#include "analysis/roles/watch_candidates.h"
 
 #include <gmock/gmock.h>
 
 #include "base/text.h"
 
 namespace memscope {
-namespace candidates_test {
+namespace watch_candidates_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -100,5 +100,5 @@ TEST(Candidates, AreBoundedForAnyProcesses) {
     EXPECT_EQ(find_candidates(many, 8).size(), 8U);
 }
 
-}  // namespace candidates_test
+}  // namespace watch_candidates_test
 }  // namespace memscope
