@@ -1,6 +1,6 @@
 // Evidence for deaths of processes, which choose their own names, and lines of the kernel log with such names in them.
-#include "analysis/deaths/death.h"
 #include "analysis/deaths/death_sentence.h"
+#include "analysis/deaths/decide_death.h"
 #include "fuzz.h"
 #include "kernel/features/decode.h"
 #include "sources/proc/kernel_log.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/deaths/death.h"
+#include "analysis/deaths/decide_death.h"
 #include "deaths.h"
 #include <memscope/shared/deaths.h>
 

@@ -2,11 +2,11 @@
 // happens if one is missing.
 #include <gmock/gmock.h>
 
-#include "analysis/sharing/sharing.h"
+#include "analysis/sharing/unsharing_tracker.h"
 #include "shared_job.h"
 
 namespace memscope {
-namespace sharing_sources_test {
+namespace unsharing_tracker_sources_test {
 
 using test::begin;
 using test::mib;
@@ -164,5 +164,5 @@ TEST(Sharing, LittleIsNotWorthASentence) {
     EXPECT_NE(large.latest().explanation, "");
 }
 
-}  // namespace sharing_sources_test
+}  // namespace unsharing_tracker_sources_test
 }  // namespace memscope

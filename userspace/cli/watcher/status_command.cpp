@@ -1,4 +1,4 @@
-#include "cli/watcher/status.h"
+#include "cli/watcher/status_command.h"
 
 #include <fmt/format.h>
 

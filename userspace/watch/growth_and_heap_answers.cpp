@@ -1,4 +1,4 @@
-#include "watch/answers.h"
+#include "watch/growth_and_heap_answers.h"
 
 #include <algorithm>
 

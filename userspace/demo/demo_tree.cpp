@@ -1,4 +1,4 @@
-#include "demo/tree.h"
+#include "demo/demo_tree.h"
 
 #include <algorithm>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "cli/verdict.h"
+#include "cli/verdict_command.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace verdict_test {
+namespace verdict_command_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -68,5 +68,5 @@ TEST_F(VerdictOfAFile, AnErrorNamesTheFile) {
     EXPECT_THAT(answer.error().message(), HasSubstr("wrong.csv: line 1"));
 }
 
-}  // namespace verdict_test
+}  // namespace verdict_command_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "view/state.h"
 
 namespace memscope {
-namespace replay_screen_test {
+namespace replay_command_screen_test {
 
 constexpr std::uint64_t kMiB = 1U << 20U;
 
@@ -123,5 +123,5 @@ TEST(AReplayedScreen, IsTheLiveScreenAfterAJump) {
     EXPECT_EQ(replayed, last);
 }
 
-}  // namespace replay_screen_test
+}  // namespace replay_command_screen_test
 }  // namespace memscope

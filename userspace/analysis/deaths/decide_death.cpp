@@ -1,4 +1,4 @@
-#include "analysis/deaths/death.h"
+#include "analysis/deaths/decide_death.h"
 
 #include <algorithm>
 #include <csignal>

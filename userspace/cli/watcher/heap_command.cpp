@@ -1,11 +1,11 @@
-#include "cli/watcher/heap.h"
+#include "cli/watcher/heap_command.h"
 
 #include <fmt/format.h>
 #include <thread>
 
 #include "analysis/roles/roles.h"
 #include "base/text.h"
-#include "cli/watcher/growth.h"
+#include "cli/watcher/growth_command.h"
 #include "outputs/heap/heap_text.h"
 #include "watch/helpers/read_jobs.h"
 

@@ -1,4 +1,4 @@
-#include "cli/demo.h"
+#include "cli/demo_command.h"
 
 #include <cstdlib>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "analysis/sharing/sharing.h"
+#include "analysis/sharing/unsharing_tracker.h"
 
 #include <algorithm>
 #include <cmath>

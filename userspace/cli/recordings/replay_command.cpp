@@ -1,4 +1,4 @@
-#include "cli/recordings/replay.h"
+#include "cli/recordings/replay_command.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -15,13 +15,13 @@ namespace memscope::web {
 // Decides which browsers may read the page. Loopback is no access control, because every user of the machine can
 // connect to it. So the program prints a link with a random token. The token works once: the browser gets a cookie for
 // it. After that, a copy of the link in the history, in a log or in the list of processes is worthless.
-class Session {
+class BrowserSession {
   public:
     static constexpr std::size_t kMostBrowsers = 16;  // another browser ends the oldest session
 
     // `port`: browsers send cookies to all ports of a host, so the name of the cookie contains the port.
     // `redeemed` is called, from any thread, when a browser has used a token.
-    explicit Session(std::uint16_t port, std::function<void()> redeemed = {});
+    explicit BrowserSession(std::uint16_t port, std::function<void()> redeemed = {});
 
     // A token for another browser. The previous token does not work any more. From any thread.
     Result<std::string> new_token();

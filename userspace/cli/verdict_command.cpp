@@ -1,4 +1,4 @@
-#include "cli/verdict.h"
+#include "cli/verdict_command.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-#include "analysis/sharing/sharing.h"
+#include "analysis/sharing/unsharing_tracker.h"
 
 #include <gmock/gmock.h>
 
 #include "shared_job.h"
 
 namespace memscope {
-namespace sharing_test {
+namespace unsharing_tracker_test {
 
 using test::begin;
 using test::mib;
@@ -262,5 +262,5 @@ TEST(Sharing, CopiesAreFoundInAStormOfForks) {
     EXPECT_NEAR(job.unshared(), 200, 20);
 }
 
-}  // namespace sharing_test
+}  // namespace unsharing_tracker_test
 }  // namespace memscope

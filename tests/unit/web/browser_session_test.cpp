@@ -1,10 +1,10 @@
-#include "web/session.h"
+#include "web/browser_session.h"
 
 #include <gmock/gmock.h>
 #include <set>
 
 namespace memscope::web {
-namespace session_test {
+namespace browser_session_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -28,7 +28,7 @@ std::string header(const HttpResponse& response, const std::string& name) {
 
 struct ASession : testing::Test {
     int redeemed = 0;
-    Session session{7777, [this] { ++redeemed; }};
+    BrowserSession session{7777, [this] { ++redeemed; }};
 
     // The cookie that a browser gets for a new token.
     std::string sign_in() {
@@ -109,7 +109,7 @@ TEST_F(ASession, TheCookieOpensEverything) {
 TEST_F(ASession, TheOldestOfTooManyBrowsersIsSignedOut) {
     const std::string first = sign_in();
     std::string last;
-    for (std::size_t i = 0; i < Session::kMostBrowsers; ++i) last = sign_in();
+    for (std::size_t i = 0; i < BrowserSession::kMostBrowsers; ++i) last = sign_in();
     EXPECT_EQ(status_of(signed_in("/", first)), 403);
     EXPECT_EQ(status_of(signed_in("/", last)), 200);
 }
@@ -145,5 +145,5 @@ TEST(RandomWord, IsNeverTheSame) {
     EXPECT_EQ(words.size(), 100U);
 }
 
-}  // namespace session_test
+}  // namespace browser_session_test
 }  // namespace memscope::web

@@ -1,4 +1,4 @@
-#include "cli/watcher/status.h"
+#include "cli/watcher/status_command.h"
 
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@
 #include "watch/self/watcher_sockets.h"
 
 namespace memscope {
-namespace status_test {
+namespace status_command_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -72,5 +72,5 @@ TEST(Status, OtherAnswersAreErrors) {
     EXPECT_THAT(shown(show_status({.body = encode_record(Snapshot{})}, false)), HasSubstr("has no target"));
 }
 
-}  // namespace status_test
+}  // namespace status_command_test
 }  // namespace memscope

@@ -1,4 +1,4 @@
-#include "cli/watcher/growth.h"
+#include "cli/watcher/growth_command.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

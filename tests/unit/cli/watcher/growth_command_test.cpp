@@ -1,4 +1,4 @@
-#include "cli/watcher/growth.h"
+#include "cli/watcher/growth_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "watch/self/watcher_sockets.h"
 
 namespace memscope {
-namespace growth_test {
+namespace growth_command_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -78,5 +78,5 @@ TEST_F(GrowthCommand, PrintsTheErrorOfTheWatcher) {
     EXPECT_EQ(std::get<AskFailure>(failed).error.message(), "growth is not recorded");
 }
 
-}  // namespace growth_test
+}  // namespace growth_command_test
 }  // namespace memscope

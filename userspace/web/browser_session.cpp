@@ -1,4 +1,4 @@
-#include "web/session.h"
+#include "web/browser_session.h"
 
 #include <algorithm>
 #include <array>
@@ -46,10 +46,10 @@ bool equal_secrets(std::string_view a, std::string_view b) {
     return difference == 0;
 }
 
-Session::Session(std::uint16_t port, std::function<void()> redeemed)
+BrowserSession::BrowserSession(std::uint16_t port, std::function<void()> redeemed)
     : cookie_(fmt::format("memscope_session_{}", port)), redeemed_(std::move(redeemed)) {}
 
-Result<std::string> Session::new_token() {
+Result<std::string> BrowserSession::new_token() {
     auto token = random_word();
     if (!token) return token.error();
     const std::lock_guard lock(mutex_);
@@ -57,7 +57,7 @@ Result<std::string> Session::new_token() {
     return token;
 }
 
-HttpResponse Session::redeem(const std::string& token) {
+HttpResponse BrowserSession::redeem(const std::string& token) {
     auto secret = random_word();
     {
         const std::lock_guard lock(mutex_);
@@ -72,14 +72,14 @@ HttpResponse Session::redeem(const std::string& token) {
                         {"Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", cookie_, *secret)}}};
 }
 
-bool Session::knows(const HttpRequest& request) {
+bool BrowserSession::knows(const HttpRequest& request) {
     const auto sent = request.cookies.find(cookie_);
     if (sent == request.cookies.end()) return false;
     const std::lock_guard lock(mutex_);
     return std::ranges::any_of(secrets_, [&](const std::string& each) { return equal_secrets(each, sent->second); });
 }
 
-std::optional<HttpResponse> Session::answer(const HttpRequest& request) {
+std::optional<HttpResponse> BrowserSession::answer(const HttpRequest& request) {
     if (!is_own_origin(request)) return refuse("Requests of other web pages are refused.\n");
     const auto token = request.query("token");
     if (request.path == "/" && token) return redeem(*token);

@@ -1,4 +1,4 @@
-#include "analysis/deaths/death.h"
+#include "analysis/deaths/decide_death.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <memscope/shared/deaths.h>
 
 namespace memscope {
-namespace death_test {
+namespace decide_death_test {
 
 using namespace test;
 
@@ -295,5 +295,5 @@ TEST(DeathAfterAFailedAllocation, OfAFileNamesItsFileSystem) {
     EXPECT_EQ(decide_death(evidence, {})->allocation->file->file_system, "0x1234");
 }
 
-}  // namespace death_test
+}  // namespace decide_death_test
 }  // namespace memscope

@@ -1,14 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/watcher/heap.h"
+#include "cli/watcher/heap_command.h"
 #include "outputs/http/http_server.h"
 #include "support/fake_tree.h"
 #include "unit/cli/arguments/parsed.h"
 #include "watch/self/watcher_sockets.h"
 
 namespace memscope {
-namespace heap_of_target_test {
+namespace heap_command_of_target_test {
 
 using testing::HasSubstr;
 using testing::Pair;
@@ -58,5 +58,5 @@ TEST_F(HeapOfTarget, PrintsTheErrorOfTheWatcher) {
     EXPECT_EQ(std::get<AskFailure>(failed).error.message(), "the target has no process 42");
 }
 
-}  // namespace heap_of_target_test
+}  // namespace heap_command_of_target_test
 }  // namespace memscope
