@@ -1,8 +1,6 @@
-#include "recording/tick_events.h"
+#include "analysis/targets/tick_events.h"
 
 #include <gmock/gmock.h>
-
-#include "support/recorded_job.h"
 
 namespace memscope {
 namespace tick_events_test {
@@ -11,7 +9,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 TEST(TickEvents, AreTheChangesBetweenTwoTicks) {
-    TargetSnapshot before = tick_of("train", 1, {100}).targets.front();
+    TargetSnapshot before;
+    before.verdicts = {{.judgement = {.verdict = Verdict::stable}}};
     TargetSnapshot now = before;
     EXPECT_THAT(events_of_tick(&before, now), IsEmpty());
     EXPECT_FALSE(verdict_changed(&before, now));
