@@ -57,7 +57,7 @@ std::string foreign_sentence(const HeapCensus& census) {
 std::string malloc_free_sentence(const HeapCensus& census) {
     const Bytes free = census.part(HeapPart::malloc_free), trimmable = census.allocator.trimmable.value_or(Bytes{});
     const std::uint64_t arenas = census.allocator.arenas.value_or(1);
-    if (!is_large(trimmable, census.anon))
+    if (!is_large(trimmable, census.anon) && !is_mostly_trimmable(census))
         return fmt::format(
             "{} are free inside glibc, but in pieces between live blocks: malloc_trim(0) would give back only {}. "
             "malloc uses them again before the process grows.",

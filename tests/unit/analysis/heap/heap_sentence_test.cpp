@@ -50,6 +50,13 @@ TEST(HeapSentence, FreedMemoryInPiecesStays) {
     EXPECT_THAT(text, Not(HasSubstr("not a leak")));
 }
 
+TEST(HeapSentence, FreedMemoryThatTrimMostlyReturnsIsNotInPieces) {
+    const HeapCensus made = glibc_census(88, 12, 8);  // less than a tenth of all, more than half of the free part
+    EXPECT_THAT(heap_sentence(made), HasSubstr("12 of 100 MiB are free inside glibc (1 arena): not a leak. "
+                                               "malloc_trim(0) would give back 8.0 MiB now."));
+    EXPECT_THAT(free_memory_sentence(made, HeapPart::malloc_free, {}), HasSubstr("would give back 8.0 MiB"));
+}
+
 TEST(HeapSentence, TrimDoesNotReachPython) {
     HeapCensus made = glibc_census(50, 0, 0);
     made.part(HeapPart::python_free) = Bytes{744 * kMiB};
