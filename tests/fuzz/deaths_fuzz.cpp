@@ -1,6 +1,6 @@
 // Evidence for deaths of processes, which choose their own names, and lines of the kernel log with such names in them.
-#include "analysis/deaths/death.h"
-#include "analysis/deaths/explain_death.h"
+#include "analysis/deaths/death_sentence.h"
+#include "analysis/deaths/decide_death.h"
 #include "fuzz.h"
 #include "kernel/features/decode.h"
 #include "sources/proc/kernel_log.h"
@@ -17,7 +17,7 @@ void one(std::string_view bytes) {
     if (!death) return;
     require(death->signal || death->exit_status, "it ended somehow");
     require(death->oom.has_value() == (death->cause == DeathCause::oom_kill), "an OOM kill, and no other, has a limit");
-    const std::string text = explain_death(*death);
+    const std::string text = death_sentence(*death);
     require(!text.empty() && is_clean(text), "a death is told in one clean line", text);
     DeathTally tally;
     tally.add(*death);

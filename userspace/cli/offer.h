@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/targets/candidates.h"
+#include "analysis/roles/watch_candidates.h"
 #include "base/files.h"
 
 namespace memscope {

@@ -27,10 +27,10 @@
 namespace memscope {
 namespace {
 
+using web::BrowserSession;
 using web::PageData;
 using web::PageFiles;
 using web::RecordedRun;
-using web::Session;
 
 constexpr int kNotPossible = 2;
 
@@ -184,7 +184,7 @@ class Server {
     PageFiles files_;
     std::unique_ptr<PageData> data_;
     ListenAddress address_{};
-    std::optional<Session> session_{};
+    std::optional<BrowserSession> session_{};
     std::optional<HttpServer> server_{};  // last, because its threads use all other members
 };
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "demo/demo_tree.h"
 #include "demo/picture.h"
 #include "demo/python_job.h"
-#include "demo/tree.h"
 #include "outputs/text/text_layout.h"
 #include "recording/store.h"
 #include "watch/clock.h"

@@ -1,8 +1,8 @@
 #pragma once
 #include "base/files.h"
 #include "demo/demo_python.h"
+#include "demo/demo_tree.h"
 #include "demo/scenario.h"
-#include "demo/tree.h"
 
 namespace memscope {
 

@@ -5,9 +5,9 @@
 #include <pthread.h>
 
 #include "analysis/targets/target_judge.h"
+#include "analysis/targets/tick_events.h"
 #include "base/text.h"
 #include "record/record.h"
-#include "recording/tick_events.h"
 
 namespace memscope {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "analysis/deaths/advice.h"
 #include "analysis/deaths/death_moment.h"
-#include "analysis/heap/target_holders.h"
+#include "analysis/heap/holder_sentence.h"
 #include "base/text.h"
 #include "outputs/deaths/death_text.h"
 #include "outputs/growth/growth_text.h"
@@ -338,7 +338,7 @@ const ProcessHeap* RunSummary::holders() const {
     const TargetSnapshot* at_end = last_target();
     if (!at_end) return nullptr;
     const ProcessHeap* grows = heap_that_grows(*at_end, census_time);
-    if (!holders_text(grows).empty()) return grows;
+    if (!holder_sentence(grows).empty()) return grows;
     const ProcessHeap* largest = nullptr;
     for (const ProcessHeap& heap : at_end->heap)
         if (heap.held && heap.held->refusal == ObjectsRefusal::none &&

@@ -8,8 +8,7 @@
 #include "analysis/growth/attribution.h"
 #include "analysis/growth/growth_sentence.h"
 #include "analysis/heap/holder_sentence.h"
-#include "analysis/heap/target_holders.h"
-#include "analysis/limits/limit_text.h"
+#include "analysis/limits/limit_sentence.h"
 #include "base/text.h"
 #include "outputs/deaths/death_json.h"
 #include "outputs/deaths/death_text.h"
@@ -66,7 +65,7 @@ std::string death_sentences(const RunSummary& run) {
     const std::size_t deaths = run.deaths.empty() ? run.events_of("death").size() : run.deaths.size() + run.more_deaths;
     if (deaths == 0) return " No process died.";
     std::string text = fmt::format(" There {} {}.", deaths == 1 ? "was" : "were", count_of(deaths, "death"));
-    if (run.last_death) text += " " + death_sentence(run.last_death->decisive());
+    if (run.last_death) text += " " + death_text(run.last_death->decisive());
     return text;
 }
 
@@ -174,8 +173,8 @@ std::string holder_lines(const RunSummary& run) {
     const ProcessHeap* heap = run.holders();
     if (!heap) return {};
     const HeldObjects& held = *heap->held;
-    std::string sentence = holders_text(heap);
-    const std::string device = holders_text(heap, HolderMemory::device);
+    std::string sentence = holder_sentence(heap);
+    const std::string device = holder_sentence(heap, HolderMemory::device);
     if (!device.empty()) sentence += (sentence.empty() ? "" : " ") + device;
     if (sentence.empty()) sentence = largest_holder_sentence(held);
     if (sentence.empty() && held.holders.empty()) return {};

@@ -82,7 +82,7 @@ void add_deaths(State& state, const Snapshot& snapshot) {
         };
         if (std::ranges::any_of(state.deaths, known)) continue;
         state.deaths.push_back(
-            {moment.target, decisive.time, decisive.id.pid, death_sentence(decisive), moment.deaths.size() - 1});
+            {moment.target, decisive.time, decisive.id.pid, death_text(decisive), moment.deaths.size() - 1});
     }
     if (std::ssize(state.deaths) > kMostDeaths)
         state.deaths.erase(state.deaths.begin(), state.deaths.end() - kMostDeaths);

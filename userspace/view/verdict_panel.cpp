@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "analysis/targets/explain_scope.h"
+#include "analysis/targets/scope_sentence.h"
 #include "base/text.h"
 #include "outputs/text/text_layout.h"
 #include "view/panels.h"

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "analysis/targets/tick_events.h"
 #include "base/text.h"
 #include "outputs/growth/growth_json.h"
 #include "outputs/heap/heap_json.h"
 #include "outputs/http/http_client.h"
 #include "outputs/json/tick_json.h"
 #include "record/record.h"
-#include "recording/tick_events.h"
 #include "web/page_json.h"
 
 namespace memscope::web {

@@ -110,7 +110,7 @@ void add_security_headers(HttpResponse& response) {
 
 }  // namespace
 
-HttpHandler make_page_routes(const PageFiles& files, const PageData& data, Session& session) {
+HttpHandler make_page_routes(const PageFiles& files, const PageData& data, BrowserSession& session) {
     return [&](const HttpRequest& request) {
         auto refused = session.answer(request);
         if (refused && request.path.starts_with("/api/"))

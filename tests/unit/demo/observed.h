@@ -1,5 +1,5 @@
 #pragma once
-#include "analysis/sharing/sharing.h"
+#include "analysis/sharing/unsharing_tracker.h"
 #include "demo/observation.h"
 #include "demo/scenario.h"
 

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include "demo/demo_tree.h"
 #include "demo/job_files.h"
 #include "demo/python_job.h"
 #include "demo/scenario.h"
-#include "demo/tree.h"
 
 namespace memscope {
 namespace scenarios_test {

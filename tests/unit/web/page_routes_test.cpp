@@ -15,7 +15,7 @@ using testing::HasSubstr;
 struct Routes : test::RecordedPage {
     std::unique_ptr<PageData> data{};
     PageFiles page_files = files();
-    Session session{7777};
+    BrowserSession session{7777};
     HttpHandler handler{};
     std::string cookie{};
 

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "analysis/heap/free_memory_text.h"
-#include "analysis/heap/target_holders.h"
-#include "analysis/limits/raise_limit.h"
+#include "analysis/deaths/raise_limit.h"
+#include "analysis/heap/heap_sentence.h"
+#include "analysis/heap/holder_sentence.h"
 #include "analysis/targets/target_judge.h"
 #include "base/text.h"
 
@@ -26,7 +26,7 @@ std::string per_minute(double bytes_per_second) {
 // A sentence about the containers of Python that have grown. Empty if none is known.
 std::string grown_holders(const TargetSnapshot& target, double now) {
     const ProcessHeap* heap = heap_that_grows(target, now);
-    return heap && names_holder(*heap->held) ? holders_text(heap) : std::string();
+    return heap && names_holder(*heap->held) ? holder_sentence(heap) : std::string();
 }
 
 // Facts for advice about a leak, besides its curve.
@@ -149,8 +149,10 @@ void add_others(const OomKill& oom, const TargetSnapshot& target, const HostMemo
 std::string free_cause(const TargetSnapshot& target) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict || !verdict->cause) return {};
-    if (verdict->cause->kind == GrowthCause::Kind::malloc_free) return free_memory_text(target, HeapPart::malloc_free);
-    if (verdict->cause->kind == GrowthCause::Kind::python_free) return free_memory_text(target, HeapPart::python_free);
+    if (verdict->cause->kind == GrowthCause::Kind::malloc_free)
+        return free_memory_sentence(target, HeapPart::malloc_free);
+    if (verdict->cause->kind == GrowthCause::Kind::python_free)
+        return free_memory_sentence(target, HeapPart::python_free);
     return {};
 }
 

@@ -1,30 +1,19 @@
 #include "analysis/deaths/past_events.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include "analysis/targets/tick_events.h"
 
 namespace memscope {
 namespace {
 
-Verdict word_of(const TargetSnapshot* target) {
-    const ScopeVerdict* verdict = target ? target->verdict() : nullptr;
-    return verdict ? verdict->judgement.verdict : Verdict::insufficient;
-}
-
-bool is_active(const TargetSnapshot& target, PrecursorKind kind) {
-    return std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
-}
-
 void add_precursors(const TargetSnapshot* before, const TargetSnapshot& now, double time,
                     std::vector<PastEvent>& events) {
-    for (const Precursor& precursor : now.precursors)
-        if (!before || !is_active(*before, precursor.kind))
-            events.push_back(
-                {precursor.since, "precursor", fmt::format("{}: {}", name_of(precursor.kind), precursor.reason)});
-    if (!before) return;
-    for (const Precursor& precursor : before->precursors)
-        if (!is_active(now, precursor.kind))
-            events.push_back({time, "precursor", fmt::format("{} is over", name_of(precursor.kind))});
+    for (const Precursor* precursor : begun_precursors(before, now))
+        events.push_back(
+            {precursor->since, "precursor", fmt::format("{}: {}", name_of(precursor->kind), precursor->reason)});
+    for (const Precursor* precursor : ended_precursors(before, now))
+        events.push_back({time, "precursor", fmt::format("{} is over", name_of(precursor->kind))});
 }
 
 Mappings mappings_of(const TargetSnapshot& target, const RoleKey& role) {
@@ -54,9 +43,9 @@ void add_failures(const TargetSnapshot& before, const TargetSnapshot& now, doubl
 
 std::vector<PastEvent> events_between(const TargetSnapshot* before, const TargetSnapshot& now, double time) {
     std::vector<PastEvent> events;
-    const Verdict is = word_of(&now);
-    if (is != Verdict::insufficient && is != word_of(before))
-        events.push_back({time, "verdict", fmt::format("called {}", word(is))});
+    if (verdict_changed(before, now))
+        if (const Verdict is = now.verdict()->judgement.verdict; is != Verdict::insufficient)
+            events.push_back({time, "verdict", fmt::format("called {}", word(is))});
     add_precursors(before, now, time, events);
     if (before) add_failures(*before, now, time, events);
     return events;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "analysis/verdict/explain.h"
 #include "analysis/verdict/forecast.h"
+#include "analysis/verdict/verdict_sentence.h"
 #include "base/text.h"
 
 namespace memscope {
@@ -82,9 +82,9 @@ std::vector<ScopeVerdict> GpuJudge::verdicts(Seconds now, Seconds to_wall, std::
         std::optional<Bytes> limit;
         if (device && device->free) limit = held.latest + *device->free;
         if (limit) verdict.forecast = forecast_at(verdict.judgement, *limit, now + to_wall, held.latest);
-        verdict.explanation =
-            name_of(id, device) + ": " +
-            explain(verdict.judgement, verdict.began, Circumstances{.limit = limit, .expected = verdict.forecast});
+        verdict.explanation = name_of(id, device) + ": " +
+                              verdict_sentence(verdict.judgement, verdict.began,
+                                               Circumstances{.limit = limit, .expected = verdict.forecast});
         if (verdict.forecast && device->used && device->total && *device->used > held.latest)
             verdict.explanation += fmt::format(" Other processes hold {} of its {}, contexts included.",
                                                human_size(*device->used - held.latest), human_size(*device->total));
@@ -92,7 +92,7 @@ std::vector<ScopeVerdict> GpuJudge::verdicts(Seconds now, Seconds to_wall, std::
     }
     if (pinned_ && pinned_->seen == now) {
         ScopeVerdict verdict = verdict_of(VerdictScope::pinned, *pinned_);
-        verdict.explanation = "Pinned host memory: " + explain(verdict.judgement, verdict.began);
+        verdict.explanation = "Pinned host memory: " + verdict_sentence(verdict.judgement, verdict.began);
         all.push_back(std::move(verdict));
     }
     return all;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/heap/free_growth.h"
-#include "analysis/heap/target_holders.h"
+#include "analysis/heap/holder_sentence.h"
 
 namespace memscope {
 namespace {
@@ -172,7 +172,7 @@ std::string place_of_line(const GrowthSite& site) {
 }
 
 Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double now) {
-    Ownership result{.holders = holders_text(heap_that_grows(target, now)), .little = little_of(target)};
+    Ownership result{.holders = holder_sentence(heap_that_grows(target, now)), .little = little_of(target)};
     std::vector<Candidate> candidates;
     add_candidates(growth, PlaneKind::tensors_host, target, candidates);
     add_candidates(growth, PlaneKind::mapped, target, candidates);

@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "model/heap/heap.h"
+#include "model/snapshot.h"
 
 namespace memscope {
 
@@ -15,7 +17,20 @@ enum class HolderMemory { host, device };
 // what else grew. Empty without an earlier census, and if neither the process nor a container grew. Printable.
 std::string holder_sentence(const HeldObjects& held, HolderMemory memory = HolderMemory::host);
 
-// True if that sentence names a container that has grown.
+// The process of a target whose containers explain its growth. If the process that grows is known (`grower`), the
+// result is that process or a similar worker. Otherwise it is the process whose containers grew most. Its census is
+// recent and was compared with an earlier one. Null if there is no such process. `now`: seconds since 1970.
+const ProcessHeap* heap_that_grows(const TargetSnapshot& target, const std::optional<RoleKey>& role,
+                                   const std::optional<Grower>& grower, double now,
+                                   HolderMemory memory = HolderMemory::host);
+
+// For the whole target, with the grower of its verdict.
+const ProcessHeap* heap_that_grows(const TargetSnapshot& target, double now);
+
+// The sentence about the containers of that process. Empty if it is null or has no census of objects.
+std::string holder_sentence(const ProcessHeap* heap, HolderMemory memory = HolderMemory::host);
+
+// True if the sentence names a container that has grown.
 bool names_holder(const HeldObjects& held, HolderMemory memory = HolderMemory::host);
 
 // The container that holds most, for a census without an earlier census to compare with: "`Trainer.val_outputs` (list

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "analysis/limits/limit_text.h"
+#include "analysis/heap/heap_sentence.h"
+#include "analysis/limits/limit_sentence.h"
 
 namespace memscope {
 
@@ -34,6 +35,10 @@ bool CounterWindow::is_full() const {
 }
 
 namespace {
+
+bool is_free_memory(GrowthCause::Kind kind) {
+    return kind == GrowthCause::Kind::malloc_free || kind == GrowthCause::Kind::python_free;
+}
 
 // A condition that must last for a while is checked in slices: a counter that the kernel updates every two seconds does
 // not change in between, and that is not a break.
@@ -81,6 +86,28 @@ bool is_about_processes(PrecursorKind kind) {
 }
 
 }  // namespace
+
+PrecursorInputs precursor_inputs(const TargetSnapshot& target, const HostMemory& host, std::vector<Forecast> forecasts,
+                                 std::optional<Seconds> job_ended, double now) {
+    const MemoryState& memory = target.memory;
+    PrecursorInputs inputs;
+    if (const ScopeVerdict* verdict = target.verdict()) {
+        inputs.verdict = verdict->judgement.verdict;
+        inputs.allocator_grows = verdict->cause && is_free_memory(verdict->cause->kind);
+    }
+    if (memory.effective) inputs.free_memory = much_free_memory_sentence(target, memory.effective->held(), now);
+    inputs.limit = memory.effective;
+    if (memory.pressure) inputs.pressure_full = memory.pressure->full_avg10;
+    if (target.reclaim) inputs.reclaim_stalled = target.reclaim->total();
+    inputs.refaulted = memory.refaulted;
+    if (memory.events) inputs.high_events = memory.events->high;
+    inputs.usage = memory.usage;
+    inputs.shm = target.shm;
+    inputs.host = host;
+    inputs.forecasts = std::move(forecasts);
+    inputs.job_ended = job_ended;
+    return inputs;
+}
 
 Precursors::Precursors(const PrecursorSettings& settings)
     : settings_(settings),

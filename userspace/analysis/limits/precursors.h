@@ -9,6 +9,7 @@
 #include "model/judgement.h"
 #include "model/memory.h"
 #include "model/precursor.h"
+#include "model/snapshot.h"
 
 namespace memscope {
 
@@ -77,6 +78,11 @@ struct PrecursorInputs {
     // Most of the growth is memory that an allocator keeps free. The program has freed it, so it is not called a leak.
     bool allocator_grows = false;
 };
+
+// The inputs of a target that is described completely, except for its precursors. `forecasts`, `job_ended`: see above.
+// `now`: seconds since 1970.
+PrecursorInputs precursor_inputs(const TargetSnapshot& target, const HostMemory& host, std::vector<Forecast> forecasts,
+                                 std::optional<Seconds> job_ended, double now);
 
 // The precursors of one target, derived from all inputs so far. docs/precursors.md has the table of conditions.
 class Precursors {

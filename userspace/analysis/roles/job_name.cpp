@@ -10,14 +10,15 @@
 #include "analysis/roles/role_rules.h"
 
 namespace memscope {
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 namespace {
 
 constexpr std::ptrdiff_t kMostArguments = 256;  // a job has its script among the first ones
 constexpr std::size_t kMostNameBytes = 64;
 constexpr std::size_t kMostCodeBytes = 4096;
 constexpr int kMostPrefixes = 8;  // nested commands, as in `nice numactl python`
-
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool is_launcher(const std::vector<std::string>& argv) {
     const std::string_view comm = base_name(argv.front());

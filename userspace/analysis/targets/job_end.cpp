@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/targets/explain_scope.h"
+#include "analysis/targets/scope_sentence.h"
 
 namespace memscope {
 
@@ -13,7 +13,7 @@ void end_target(TargetSnapshot& target) {
     for (ScopeVerdict& verdict : target.verdicts) {
         if (!verdict.forecast) continue;
         verdict.forecast.reset();
-        if (verdict.scope == VerdictScope::target) verdict.explanation = explain_scope(target, verdict);
+        if (verdict.scope == VerdictScope::target) verdict.explanation = scope_sentence(target, verdict);
     }
     target.heap.clear();  // after the explanations, which use it
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/heap/target_holders.h"
+#include "analysis/heap/holder_sentence.h"
 #include "analysis/roles/own_memory.h"
-#include "analysis/targets/explain_scope.h"
+#include "analysis/targets/scope_sentence.h"
 
 namespace memscope {
 namespace {
@@ -119,10 +119,10 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
                 free_.cause_of({.since = since, .now = scope.seen, .from = rise->from, .by = rise->by, .role = role});
         const double wall = (scope.seen + to_wall).count();
         // Free memory of an allocator or copies of pages are in no container.
-        if (!verdict.cause) verdict.holders = holders_text(heap_that_grows(target, role, verdict.grower, wall));
+        if (!verdict.cause) verdict.holders = holder_sentence(heap_that_grows(target, role, verdict.grower, wall));
     } else if (verdict.judgement.verdict == Verdict::insufficient && !role) {
         verdict.holders =
-            holders_text(heap_that_grows(target, std::nullopt, std::nullopt, (scope.seen + to_wall).count()));
+            holder_sentence(heap_that_grows(target, std::nullopt, std::nullopt, (scope.seen + to_wall).count()));
     }
     return verdict;
 }
@@ -159,13 +159,13 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     target.verdicts.push_back(std::move(whole));
     for (const auto& [key, scope] : roles_)
         if (scope.seen == now) target.verdicts.push_back(verdict_of(scope, key, wall - now, target));
-    for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = explain_scope(target, verdict);
+    for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = scope_sentence(target, verdict);
     target.verdicts.front().explanation += early_text(target.verdicts.front());
     for (ScopeVerdict& verdict : gpus_.verdicts(now, wall - now, gpus)) {
         if (verdict.scope == VerdictScope::gpu && verdict.judgement.verdict == Verdict::leaking) {
             const ProcessHeap* heap =
                 heap_that_grows(target, std::nullopt, std::nullopt, wall.count(), HolderMemory::device);
-            verdict.holders = holders_text(heap, HolderMemory::device);
+            verdict.holders = holder_sentence(heap, HolderMemory::device);
             if (!verdict.holders.empty()) verdict.explanation += " " + verdict.holders;
         }
         target.verdicts.push_back(std::move(verdict));

@@ -10,10 +10,10 @@
 
 #include "base/text.h"
 #include "cli/arguments/command_line.h"
+#include "cli/recordings/moment.h"
 #include "cli/recordings/new_file.h"
 #include "outputs/json/json_writer.h"
 #include "recording/recording.h"
-#include "recording/times.h"
 #include "review/compare_text.h"
 #include "review/find_recording.h"
 #include "review/run_text.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/heap/target_holders.h"
+#include "analysis/heap/holder_sentence.h"
 #include "analysis/limits/processes_to_notify.h"
 #include "base/text.h"
 #include "outputs/deaths/death_json.h"
@@ -168,7 +168,7 @@ ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& targ
     if (who.chosen)
         environment.add_process(who.chosen->task.id.pid, who.chosen->task.comm, {who.chosen->role, who.chosen->rank});
     if (who.grower) environment.add("GROWER_PID", who.grower->task.id.pid);
-    if (const std::string text = holders_text(heap_that_grows(target, snapshot.time)); !text.empty())
+    if (const std::string text = holder_sentence(heap_that_grows(target, snapshot.time)); !text.empty())
         environment.add("HOLDERS", text);
     if (!recording.empty()) environment.add("RECORDING", recording);
     return {std::move(environment).entries(), precursor_json(snapshot, target, precursor, who, recording)};

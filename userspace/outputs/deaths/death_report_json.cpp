@@ -1,6 +1,6 @@
 #include "outputs/deaths/death_report_json.h"
 
-#include "analysis/heap/target_holders.h"
+#include "analysis/heap/holder_sentence.h"
 #include "base/base64.h"
 #include "base/version.h"
 #include "outputs/deaths/death_json.h"

@@ -6,14 +6,14 @@
 
 #include "analysis/growth/attribution.h"
 #include "analysis/growth/growth_sentence.h"
-#include "analysis/heap/target_holders.h"
-#include "analysis/limits/limit_text.h"
-#include "analysis/targets/explain_scope.h"
+#include "analysis/heap/holder_sentence.h"
+#include "analysis/limits/limit_sentence.h"
+#include "analysis/targets/scope_sentence.h"
 #include "base/text.h"
 #include "outputs/growth/growth_text.h"
+#include "outputs/heap/heap_text.h"
 #include "outputs/heap/objects_text.h"
 #include "outputs/text/gpu_text.h"
-#include "outputs/text/heap_line.h"
 #include "outputs/text/status_text.h"
 #include "outputs/text/text_layout.h"
 
@@ -134,28 +134,8 @@ std::string companions(const DeathReport& report) {
     return text;
 }
 
-}  // namespace
-
-std::string time_of_day(double unix_seconds) {
-    const std::tm at = calendar(unix_seconds);
-    return fmt::format("{:02}:{:02}:{:02}", at.tm_hour, at.tm_min, at.tm_sec);
-}
-
-std::string date_and_time(double unix_seconds) {
-    const std::tm at = calendar(unix_seconds);
-    return fmt::format("{}-{:02}-{:02} {} UTC", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday,
-                       time_of_day(unix_seconds));
-}
-
-std::string death_sentence(const Death& death) {
-    std::string text = printable(death.explanation);
-    if (text.empty())
-        text = fmt::format("{} (pid {}) died: {}", printable(death.comm), death.id.pid, name_of(death.cause));
-    if (text.starts_with("the ")) text.front() = 'T';  // any other first word may be the name of a process
-    return text.ends_with('.') ? text : text + ".";
-}
-
-std::string held_sentence(const DeathReport& report) {
+// "47 GiB used, 41 GiB of it not reclaimable, of 64 GiB ..."
+std::string held_text(const DeathReport& report) {
     const MemoryState& memory = report.target().memory;
     std::string text =
         fmt::format("{} used, {} of it not reclaimable", human_size(memory.usage), human_size(memory.unreclaimable));
@@ -166,7 +146,7 @@ std::string held_sentence(const DeathReport& report) {
     return text;
 }
 
-std::string verdict_sentence(const TargetSnapshot& target) {
+std::string verdict_and_forecast(const TargetSnapshot& target) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict) return {};
     std::string text(phrase(verdict->judgement.verdict));
@@ -180,6 +160,27 @@ std::string verdict_sentence(const TargetSnapshot& target) {
                                               : "at the earliest in " + earliest);
 }
 
+}  // namespace
+
+std::string time_of_day(double unix_seconds) {
+    const std::tm at = calendar(unix_seconds);
+    return fmt::format("{:02}:{:02}:{:02}", at.tm_hour, at.tm_min, at.tm_sec);
+}
+
+std::string date_and_time(double unix_seconds) {
+    const std::tm at = calendar(unix_seconds);
+    return fmt::format("{}-{:02}-{:02} {} UTC", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday,
+                       time_of_day(unix_seconds));
+}
+
+std::string death_text(const Death& death) {
+    std::string text = printable(death.explanation);
+    if (text.empty())
+        text = fmt::format("{} (pid {}) died: {}", printable(death.comm), death.id.pid, name_of(death.cause));
+    if (text.starts_with("the ")) text.front() = 'T';  // any other first word may be the name of a process
+    return text.ends_with('.') ? text : text + ".";
+}
+
 std::string top_site_of(const DeathReport& report, std::size_t width) {
     if (!report.growth || !report.growth->owner) return {};
     return shortened_to(printable(report.growth->owner->place), width);
@@ -189,16 +190,16 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     Block block;
     const TargetSnapshot& target = report.target();
     std::string event = printable(report.decisive().explanation);
-    if (event.empty()) event = death_sentence(report.decisive());
+    if (event.empty()) event = death_text(report.decisive());
     block.plain(fmt::format("{}: death: {}", printable(target.info.name), event));
     block.add("also died", companions(report), 1);
-    block.add("memory", held_sentence(report), 2);
+    block.add("memory", held_text(report), 2);
     block.add("", kinds(target.memory), 1);
     block.add("held by", holders(target), 1);
     block.add("heap", heap_line(target, report.decisive().time), 2);
-    block.add("holders", holders_text(heap_that_grows(target, report.then.time)), 3);
+    block.add("holders", holder_sentence(heap_that_grows(target, report.then.time)), 3);
     block.add("GPUs", gpus(report), 2);
-    block.add("verdict", verdict_sentence(target), 1);
+    block.add("verdict", verdict_and_forecast(target), 1);
     block.add("precursors", precursors(report), 1);
     if (report.growth) block.add("grew", printable(report.growth->sentence), 3);
     if (!report.advice.empty()) block.add("to do", printable(report.advice.front()), kMostAdviceLines);
@@ -228,7 +229,7 @@ std::string indented(const std::string& text, std::size_t first, std::size_t res
 std::string what_happened(const DeathReport& report, const Paint& paint) {
     const TargetSnapshot& target = report.target();
     std::string out;
-    for (const std::string& line : wrapped_lines(death_sentence(report.decisive()), kStoredText))
+    for (const std::string& line : wrapped_lines(death_text(report.decisive()), kStoredText))
         out += paint(Colour::red, line) + "\n";
     const std::string where = fmt::format("{}, {} ({})", date_and_time(report.decisive().time),
                                           printable(target.info.name), printable(target.info.kind));
@@ -250,7 +251,7 @@ std::string timeline(const DeathReport& report, const Paint& paint) {
     const double end = report.decisive().time;
     const bool listed =
         std::ranges::any_of(events, [&](const PastEvent& event) { return event.kind == "death" && event.time == end; });
-    if (!listed) events.push_back({end, "death", death_sentence(report.decisive())});
+    if (!listed) events.push_back({end, "death", death_text(report.decisive())});
     std::ranges::stable_sort(events, {}, &PastEvent::time);
     constexpr std::size_t kText = kIndent + 8 + 2 + 8 + 2;
     std::string out = heading(paint, "TIMELINE (UTC)");
@@ -338,7 +339,7 @@ std::string what_grew(const DeathReport& report, const Paint& paint) {
 // The containers of Python that had grown by the last census before the death.
 std::string what_held(const DeathReport& report, const Paint& paint) {
     const ProcessHeap* heap = heap_that_grows(report.target(), report.then.time);
-    const std::string sentence = holders_text(heap);
+    const std::string sentence = holder_sentence(heap);
     if (sentence.empty()) return {};
     std::string out = heading(paint, "WHAT HELD THE MEMORY");
     const Seconds age(std::max(1.0, report.decisive().time - heap->held->time));

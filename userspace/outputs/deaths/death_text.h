@@ -12,9 +12,7 @@ namespace memscope {
 std::vector<std::string> death_block(const DeathReport& report, const std::string& file);
 
 // Parts that the block and death_story() share.
-std::string death_sentence(const Death& death);        // what happened, in one sentence
-std::string held_sentence(const DeathReport& report);  // "47 GiB used, 41 GiB of it not reclaimable, of 64 GiB ..."
-std::string verdict_sentence(const TargetSnapshot& target);
+std::string death_text(const Death& death);      // what happened: its explanation as a sentence
 std::string time_of_day(double unix_seconds);    // "15:03:38"; UTC
 std::string date_and_time(double unix_seconds);  // "2026-11-15 15:03:38 UTC"
 // The line of code that keeps most of the growth, in at most `width` columns; empty: it is not known.

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/heap/census_schedule.h"
-#include "analysis/heap/explain_heap.h"
+#include "analysis/heap/heap_sentence.h"
 #include "base/text.h"
 #include "outputs/heap/objects_text.h"
 #include "outputs/text/text_layout.h"
@@ -16,6 +16,12 @@ namespace {
 constexpr std::size_t kName = 12;
 constexpr std::size_t kSize = 10;
 constexpr std::size_t kShare = 7;
+
+std::string spaced(std::string_view word) {
+    std::string text(word);
+    std::ranges::replace(text, '_', ' ');
+    return text;
+}
 
 std::string meaning_of(HeapPart part, const Allocator& allocator) {
     if (is_other_allocator(allocator.name)) {
@@ -99,7 +105,7 @@ std::string process_text(const ProcessHeap& process, const HeapReport& report, s
     const std::size_t top = report.top;
     const std::string objects = objects_sentence(process);
     std::string text = objects.empty() ? "" : wrapped(objects, columns);
-    text += wrapped(explain_heap(census), columns);
+    text += wrapped(heap_sentence(census), columns);
     text += "\n" +
             shortened_to(
                 fmt::format("pid {}, {}{}: {} of anonymous memory{}", census.process.pid, name_of(process.role.role),
@@ -142,6 +148,31 @@ std::string heap_text(const HeapReport& report, std::size_t columns) {
     if (const auto since = since_seconds(report))
         text += fmt::format("changes: in the last {}\n", human_duration(Seconds{*since}));
     return text;
+}
+
+std::vector<HeapPartText> heap_parts(const HeapCensus& census) {
+    std::vector<HeapPartText> parts;
+    for (std::size_t i = 0; i < kHeapParts; ++i) {
+        const auto part = static_cast<HeapPart>(i);
+        if (census.part(part).n > 0) parts.push_back({spaced(name_of(part)), part, census.part(part)});
+    }
+    return parts;
+}
+
+std::string heap_title(const ProcessHeap& heap, double now) {
+    std::string role = spaced(name_of(heap.role.role));
+    if (heap.role.rank) role += fmt::format(" of rank {}", *heap.role.rank);
+    const Seconds age{std::max(1.0, now - heap.census.time)};
+    return fmt::format("{}, pid {}, {} ago", role, heap.census.process.pid, human_duration(age));
+}
+
+std::string heap_line(const TargetSnapshot& target, double now) {
+    if (target.heap.empty()) return {};
+    const ProcessHeap& largest = target.heap.front();
+    std::string text;
+    for (const HeapPartText& part : heap_parts(largest.census))
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", part.name, human_size(part.size));
+    return fmt::format("{} ({})", text, heap_title(largest, now));
 }
 
 }  // namespace memscope

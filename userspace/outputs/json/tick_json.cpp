@@ -4,8 +4,8 @@
 #include <set>
 
 #include "analysis/gpu/gpu_join.h"
-#include "analysis/verdict/explain.h"
 #include "analysis/verdict/forecast.h"
+#include "analysis/verdict/verdict_sentence.h"
 #include "outputs/deaths/death_json.h"
 #include "outputs/heap/heap_json.h"
 #include "outputs/json/json_writer.h"
@@ -173,7 +173,7 @@ void write_verdict(JsonWriter& json, const Judgement& judgement, const std::opti
 std::string verdict_json(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
     JsonWriter json;
     const auto expected = limit ? forecast(judgement, *limit) : std::nullopt;
-    json.object([&] { write_verdict(json, judgement, expected, explain(judgement, began, limit)); });
+    json.object([&] { write_verdict(json, judgement, expected, verdict_sentence(judgement, began, limit)); });
     return json.text();
 }
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "analysis/limits/limit_text.h"
+#include "analysis/limits/limit_sentence.h"
 #include "base/text.h"
 
 namespace memscope {

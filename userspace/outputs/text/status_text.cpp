@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "analysis/limits/limit_text.h"
-#include "analysis/targets/explain_scope.h"
+#include "analysis/limits/limit_sentence.h"
+#include "analysis/targets/scope_sentence.h"
 #include "base/text.h"
+#include "outputs/heap/heap_text.h"
 #include "outputs/text/gpu_text.h"
-#include "outputs/text/heap_line.h"
 #include "outputs/text/process_rows.h"
 #include "outputs/text/text_layout.h"
 

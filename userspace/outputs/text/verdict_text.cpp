@@ -4,8 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "analysis/verdict/explain.h"
 #include "analysis/verdict/forecast.h"
+#include "analysis/verdict/verdict_sentence.h"
 
 namespace memscope {
 namespace {
@@ -31,7 +31,7 @@ std::string verdict_text(const Judgement& judgement, Seconds began, const std::o
         return fmt::format("{}: the series has {} {} in {}, record it for longer\n", phrase(judgement.verdict),
                            judgement.samples, judgement.samples == 1 ? "sample" : "samples",
                            human_duration(judgement.until - judgement.since));
-    std::string text = fmt::format("{}: {}\n", phrase(judgement.verdict), explain(judgement, began, limit));
+    std::string text = fmt::format("{}: {}\n", phrase(judgement.verdict), verdict_sentence(judgement, began, limit));
     const auto line = [&](const char* name, const std::string& value) {
         text += fmt::format("  {:<12}{}\n", name, value);
     };

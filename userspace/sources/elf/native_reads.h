@@ -52,7 +52,7 @@ struct LoadedModule {
 ModulePlace find_module(const SysRoot& root, pid_t pid, const MappedRange& mapped, std::uint64_t headers);
 Result<LoadedModule> load_module(const SysRoot& root, const ModuleWanted& wanted);
 
-// Does these reads directly, or in a helper process.
+// Does these reads in a helper process, or directly (in tests).
 class NativeReads {
   public:
     // `no`, for the thread of the ticks: returns only what a helper has read already. `yes` and `some`, for any thread:
@@ -64,19 +64,6 @@ class NativeReads {
     virtual std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) = 0;
     virtual std::optional<Result<ModulePlace>> find(pid_t pid, const MappedRange& mapped, std::uint64_t headers) = 0;
     virtual std::optional<Result<LoadedModule>> load(ModuleWanted wanted, Wait wait) = 0;
-};
-
-class DirectReads : public NativeReads {
-  public:
-    explicit DirectReads(SysRoot root) : root_(std::move(root)) {}
-    std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t) override { return read_process_maps(root_, pid); }
-    std::optional<Result<ModulePlace>> find(pid_t pid, const MappedRange& mapped, std::uint64_t headers) override {
-        return find_module(root_, pid, mapped, headers);
-    }
-    std::optional<Result<LoadedModule>> load(ModuleWanted wanted, Wait) override { return load_module(root_, wanted); }
-
-  private:
-    SysRoot root_;
 };
 
 }  // namespace memscope

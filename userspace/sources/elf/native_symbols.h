@@ -115,10 +115,6 @@ class NativeSymbols {
         std::size_t symbol_bytes = 0;
     };
 
-    // Reads directly, so it must not be used on a thread that must not block.
-    explicit NativeSymbols(SysRoot root) : NativeSymbols(std::move(root), Limits{}) {}
-    NativeSymbols(SysRoot root, Limits limits)
-        : NativeSymbols(std::make_shared<DirectReads>(std::move(root)), limits) {}
     explicit NativeSymbols(std::shared_ptr<NativeReads> reads) : NativeSymbols(std::move(reads), Limits{}) {}
     NativeSymbols(std::shared_ptr<NativeReads> reads, Limits limits);
 

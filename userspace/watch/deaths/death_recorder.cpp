@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/deaths/explain_death.h"
+#include "analysis/deaths/death_sentence.h"
 #include "analysis/gpu/gpu_join.h"
 
 namespace memscope {
@@ -170,7 +170,7 @@ void DeathRecorder::settle_one(const DeathEvidence& evidence, const TrackedProce
             death->parent = process->task.parent;
         }
         look_up_places(*death, evidence, *target, around);
-        death->explanation = explain_death(*death);
+        death->explanation = death_sentence(*death);
         target->deaths.add(*std::move(death));
     }
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/deaths/death.h"
+#include "analysis/deaths/decide_death.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "watch/clock.h"

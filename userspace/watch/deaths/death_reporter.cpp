@@ -229,7 +229,7 @@ void DeathReporter::take(const Snapshot& snapshot, Seconds now, const std::set<s
         const std::size_t others = moment.deaths.size() - 1;
         add_event(histories_.at(moment.target).events,
                   {decisive.time, "death",
-                   death_sentence(decisive) + (others > 0 ? fmt::format(" {} more died with it.", others) : "")});
+                   death_text(decisive) + (others > 0 ? fmt::format(" {} more died with it.", others) : "")});
     }
     for (const TargetSnapshot& target : snapshot.targets)
         if (!target.processes.empty())  // memory that is left after the last exit is not memory of the job

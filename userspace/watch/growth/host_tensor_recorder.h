@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -8,16 +9,34 @@
 
 #include "analysis/growth/hook_budget.h"
 #include "base/files.h"
+#include "kernel/features/host_tensors.h"
 #include "kernel/session.h"
 #include "model/growth/growth.h"
 #include "model/growth/stack.h"
+#include "model/growth/trough.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "watch/clock.h"
 #include "watch/gpu/library_follower.h"
-#include "watch/growth/stack_troughs.h"
 
 namespace memscope {
+
+// Memory of call stacks that is likely to be freed soon. In libraries without frame pointers the native stacks are
+// partly random. So one line of a program has new stacks at every step, and these stacks have no earlier values.
+// Therefore the stacks of a process with the same calls of Python have one trough. Stacks without such calls have their
+// own.
+class StackTroughs {
+  public:
+    static constexpr std::size_t kMostTroughs = std::size_t{4} * MS_HOST_CALLS;
+
+    // The bytes of each site that are likely to be freed soon, in the order of `reading.sites`. Calls that hold
+    // nothing are removed from the BPF map, so a call that is not in the reading keeps its trough until the trough is
+    // too old. If there are too many troughs, those of calls that are not in the reading are dropped at once.
+    std::vector<std::int64_t> passing(const HostTensorReading& reading, Seconds now);
+
+  private:
+    std::map<HostTensorReading::Calls, Trough> troughs_{};
+};
 
 // Follows the storages of PyTorch's host tensors in all copies of its library that watched processes have mapped.
 // Pauses if the probes cost more than their budget. Frees during a pause are not seen, so the recording starts again

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "analysis/roles/own_memory.h"
-#include "analysis/sharing/sharing.h"
+#include "analysis/sharing/unsharing_tracker.h"
 #include "model/sharing.h"
 #include "model/snapshot.h"
 

@@ -2,39 +2,7 @@
 
 #include <utility>
 
-#include "analysis/heap/free_memory_text.h"
-
 namespace memscope {
-namespace {
-
-bool is_free_memory(GrowthCause::Kind kind) {
-    return kind == GrowthCause::Kind::malloc_free || kind == GrowthCause::Kind::python_free;
-}
-
-PrecursorInputs precursor_inputs(const TargetSnapshot& target, const HostMemory& host, const TargetJudge& judge,
-                                 double unix_seconds) {
-    const MemoryState& memory = target.memory;
-    PrecursorInputs inputs;
-    if (const ScopeVerdict* verdict = target.verdict()) {
-        inputs.verdict = verdict->judgement.verdict;
-        inputs.allocator_grows = verdict->cause && is_free_memory(verdict->cause->kind);
-    }
-    if (memory.effective) inputs.free_memory = much_free_memory_text(target, memory.effective->held(), unix_seconds);
-    inputs.limit = memory.effective;
-    if (memory.pressure) inputs.pressure_full = memory.pressure->full_avg10;
-    if (target.reclaim) inputs.reclaim_stalled = target.reclaim->total();
-    inputs.refaulted = memory.refaulted;
-    if (memory.events) inputs.high_events = memory.events->high;
-    inputs.usage = memory.usage;
-    inputs.shm = target.shm;
-    inputs.host = host;
-    inputs.forecasts = judge.forecasts();
-    inputs.job_ended = judge.job_ended();
-    return inputs;
-}
-
-}  // namespace
-
 void CudaFailures::fold_rank(const RoleKey& role) {
     for (auto each = counts_.lower_bound({role, GpuId{}}); each != counts_.end() && each->first.first == role;) {
         counts_[{{role.role, std::nullopt}, each->first.second}] += each->second;
@@ -67,7 +35,8 @@ void TargetState::fold_rank(const RoleKey& role) {
 
 std::vector<Precursor> TargetState::find_precursors(const TargetSnapshot& out, const HostMemory& host, const Now& now) {
     const Seconds time = std::chrono::nanoseconds(now.boot_ns);
-    auto found = precursors.consider(time, precursor_inputs(out, host, judge, now.unix_seconds));
+    auto found =
+        precursors.consider(time, precursor_inputs(out, host, judge.forecasts(), judge.job_ended(), now.unix_seconds));
     for (Precursor& each : found) each.since = now.unix_seconds - (time.count() - each.since);
     return found;
 }

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <gmock/gmock.h>
 
-#include "analysis/deaths/death.h"
+#include "analysis/deaths/decide_death.h"
 #include "analysis/heap/held_objects.h"
 #include "support/dead_job.h"
 #include "support/fake_objects.h"

@@ -1,7 +1,7 @@
 #pragma once
 #include <csignal>
 
-#include "analysis/deaths/death.h"
+#include "analysis/deaths/decide_death.h"
 
 namespace memscope::test {
 

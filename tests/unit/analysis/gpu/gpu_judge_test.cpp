@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "analysis/targets/explain_scope.h"
+#include "analysis/targets/scope_sentence.h"
 #include "analysis/targets/target_judge.h"
 
 namespace memscope {

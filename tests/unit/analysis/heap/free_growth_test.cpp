@@ -3,20 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/heap/free_memory_text.h"
-#include "analysis/targets/explain_scope.h"
-
 namespace memscope {
 namespace free_growth_test {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 using Kind = GrowthCause::Kind;
 
 constexpr std::uint64_t kMiBytes = 1 << 20;
 Bytes mib(std::uint64_t n) { return {n * kMiBytes}; }
-Bytes gib(std::uint64_t n) { return {n << 30}; }
 
 ProcessHeap heap_of(pid_t pid, double time, std::uint64_t malloc_free, std::uint64_t live,
                     std::uint64_t python_free = 0) {
@@ -119,87 +112,6 @@ TEST(FreeGrowth, KeepsTheFirstCensusOfMany) {
     const auto cause = growth.cause_of(rise(50, 100'000, 500, 1000));
     ASSERT_TRUE(cause);
     EXPECT_EQ(cause->bytes, mib(999));
-}
-
-TEST(FreeMemoryText, NamesArenasThreadsAndWhatCanBeGivenBack) {
-    HeapCensus census{.anon = gib(62)};
-    census.part(HeapPart::malloc_free) = gib(41);
-    census.allocator = {.name = AllocatorName::glibc, .arenas = 64, .trimmable = gib(38)};
-    EXPECT_EQ(free_memory_text(census, HeapPart::malloc_free, 65),
-              "41 GiB of 62 GiB are free inside malloc, where 64 arenas keep what 65 threads freed. This is not a leak "
-              "of your objects: MALLOC_ARENA_MAX=2 or jemalloc keeps less, and malloc_trim(0) after each validation "
-              "would give back 38 GiB");
-}
-
-TEST(FreeMemoryText, DoesNotPromiseWhatMallocTrimCannotGive) {
-    HeapCensus census{.anon = mib(226)};
-    census.part(HeapPart::malloc_free) = mib(98);
-    census.allocator = {.name = AllocatorName::glibc, .arenas = 1, .trimmable = Bytes{132 << 10}};
-    EXPECT_THAT(free_memory_text(census, HeapPart::malloc_free, {}),
-                AllOf(HasSubstr("give back only 132 KiB"), HasSubstr("live blocks lie between"),
-                      Not(HasSubstr("MALLOC_ARENA_MAX"))));
-    census.allocator.trimmable.reset();
-    EXPECT_THAT(free_memory_text(census, HeapPart::malloc_free, {}), Not(HasSubstr("malloc_trim")));
-}
-
-TEST(FreeMemoryText, OfPythonSaysThatMallocTrimDoesNotHelp) {
-    HeapCensus census{.anon = mib(857)};
-    census.part(HeapPart::python_free) = mib(744);
-    EXPECT_THAT(free_memory_text(census, HeapPart::python_free, {}),
-                AllOf(HasSubstr("744 MiB of 857 MiB are free inside Python's allocator"),
-                      HasSubstr("malloc_trim(0) does not return it")));
-}
-
-TEST(FreeMemoryText, APrecursorMentionsFreeMemoryIfItIsMuchAndTheCensusIsRecent) {
-    TargetSnapshot target;
-    target.heap = {heap_of(1, 1000, 600, 400)};
-    EXPECT_THAT(much_free_memory_text(target, mib(1100), 1100),
-                HasSubstr("600 MiB of 1000 MiB are free inside malloc"));
-    EXPECT_EQ(much_free_memory_text(target, mib(4000), 1100), "") << "most of the memory is elsewhere";
-    EXPECT_EQ(much_free_memory_text(target, mib(1100), 1000 + 1801), "");
-    target.heap = {heap_of(1, 1000, 60, 940)};
-    EXPECT_EQ(much_free_memory_text(target, mib(1100), 1100), "");
-    EXPECT_EQ(much_free_memory_text(TargetSnapshot{}, mib(1100), 1100), "");
-}
-
-TEST(FreeMemoryText, ReplacesTheAdviceOfALeakAndKeepsItsWord) {
-    TargetSnapshot target;
-    target.heap = {heap_of(1, 1000, 600, 400)};
-    ScopeVerdict verdict{.judgement = {.verdict = Verdict::leaking, .rise = 5e8}};
-    verdict.grower = Grower{.pid = 1, .grown = mib(500)};
-    EXPECT_THAT(explain_scope(target, verdict), HasSubstr("find the objects that the job keeps"));
-    verdict.cause = GrowthCause{.kind = Kind::malloc_free, .bytes = mib(500), .share = 1};
-    EXPECT_THAT(explain_scope(target, verdict),
-                AllOf(HasSubstr("The floor has risen"), HasSubstr("not a leak of your objects"),
-                      Not(HasSubstr("find the objects that the job keeps")), Not(HasSubstr("grew by"))));
-}
-
-// Eight equal ranks: four of them have a census.
-TEST(ExplainScope, SaysOfHowManyProcessesThereIsNoCensus) {
-    TargetSnapshot target;
-    for (pid_t pid = 1; pid <= 8; ++pid) {
-        Process process;
-        process.task.id = {pid, 1};
-        process.task.memory = AddressSpace{.anon = mib(1000)};
-        process.role = Role::trainer;
-        process.rank = pid - 1;
-        target.processes.push_back(process);
-    }
-    ScopeVerdict verdict{.judgement = {.verdict = Verdict::leaking, .rise = 5e8}};
-    const std::string none = explain_scope(target, verdict);
-    EXPECT_THAT(none, Not(HasSubstr("census"))) << "without any census nothing is said about malloc at all";
-    for (pid_t pid = 1; pid <= 4; ++pid) {
-        target.heap.push_back(heap_of(pid, 1000, 600, 400));
-        target.heap.back().role = {Role::trainer, pid - 1};
-    }
-    EXPECT_THAT(explain_scope(target, verdict), HasSubstr("Heap censuses were taken of 4 of 8 large processes"));
-    verdict.scope = VerdictScope::role;
-    verdict.role = RoleKey{Role::trainer, 0};
-    EXPECT_THAT(explain_scope(target, verdict), Not(HasSubstr("census")));
-    verdict.role = RoleKey{Role::trainer, 7};
-    EXPECT_THAT(explain_scope(target, verdict), HasSubstr("No heap census was taken here"));
-    verdict.judgement.verdict = Verdict::stable;
-    EXPECT_THAT(explain_scope(target, verdict), Not(HasSubstr("census")));
 }
 
 }  // namespace free_growth_test

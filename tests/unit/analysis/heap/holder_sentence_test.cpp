@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "analysis/heap/held_objects.h"
-#include "analysis/heap/target_holders.h"
 #include "support/fake_objects.h"
 
 namespace memscope {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/sharing/sharing.h"
+#include "analysis/sharing/unsharing_tracker.h"
 
 namespace memscope::test {
 

@@ -7,7 +7,7 @@
 
 #include "analysis/heap/held_objects.h"
 #include "analysis/roles/role_totals.h"
-#include "analysis/targets/explain_scope.h"
+#include "analysis/targets/scope_sentence.h"
 #include "judged_job.h"
 #include "support/fake_objects.h"
 

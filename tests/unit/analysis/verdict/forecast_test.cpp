@@ -3,7 +3,7 @@
 #include <cmath>
 #include <gmock/gmock.h>
 
-#include "analysis/verdict/explain.h"
+#include "analysis/verdict/verdict_sentence.h"
 #include "curves.h"
 
 namespace memscope {
@@ -152,13 +152,14 @@ TEST(ForecastAt, TheRateIsThatOfTheJudgement) {
 
 TEST(Explain, AFallIsARestartOnlyIfTheProcessTreeMayShowOne) {
     const auto series = drawn(3600, 5, [](double t) { return t < 1200 ? 8 * kGiB : 2 * kGiB; });
-    EXPECT_THAT(explain(judge(series), series.began(), gib(64)), HasSubstr("Since the restart at 20 min, the floor"));
+    EXPECT_THAT(verdict_sentence(judge(series), series.began(), gib(64)),
+                HasSubstr("Since the restart at 20 min, the floor"));
     const Judgement known = judge(series, {.evidence = {.restarts = std::vector<Seconds>{}}});
-    EXPECT_THAT(explain(known, series.began(), gib(64)), HasSubstr("Since memory fell at 20 min, the floor"));
+    EXPECT_THAT(verdict_sentence(known, series.began(), gib(64)), HasSubstr("Since memory fell at 20 min, the floor"));
 }
 
 TEST(Explain, EveryWordHasASentenceWithFigures) {
-    const auto said = [](const Series& series) { return explain(judge(series), series.began(), gib(64)); };
+    const auto said = [](const Series& series) { return verdict_sentence(judge(series), series.began(), gib(64)); };
     EXPECT_THAT(said(drawn(10, 5, [](double) { return kGiB; })), HasSubstr("too few samples"));
     EXPECT_THAT(said(drawn(3600, 5, [](double) { return 6 * kGiB; })), HasSubstr("flat at 6.0 GiB for 60 min"));
     EXPECT_THAT(said(drawn(3600, 5, [](double t) { return kGiB * (4 + t / 3600); })), HasSubstr("1.0 GiB/h"));

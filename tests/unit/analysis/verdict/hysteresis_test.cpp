@@ -4,8 +4,8 @@
 #include <cmath>
 #include <gmock/gmock.h>
 
-#include "analysis/verdict/explain.h"
 #include "analysis/verdict/judge.h"
+#include "analysis/verdict/verdict_sentence.h"
 #include "curves.h"
 #include "series/chance.h"
 
@@ -312,10 +312,10 @@ TEST(CrashLoop, TheJudgementDescribesTheLoop) {
     EXPECT_TRUE(judgement.loop->all_leaked);
     EXPECT_TRUE(judgement.loop->decides) << "a run of ten minutes says nothing by itself";
     EXPECT_NEAR(judgement.loop->slope, 8 * kGiB / 5400, 0.4 * kGiB / 5400);
-    const std::string text = explain(judgement, Seconds(0), Bytes{14ULL << 30U});
+    const std::string text = verdict_sentence(judgement, Seconds(0), Bytes{14ULL << 30U});
     EXPECT_THAT(text, HasSubstr("The job was restarted 5 times, and each of the last runs leaked 5.3 GiB/h and died at "
                                 "the limit of 14 GiB after about 90 min"));
-    EXPECT_THAT(explain(judgement, Seconds(0)), HasSubstr("ended at 14 GiB after"));
+    EXPECT_THAT(verdict_sentence(judgement, Seconds(0)), HasSubstr("ended at 14 GiB after"));
 }
 
 TEST(CrashLoop, AHealthyJobThatIsRestartedStaysHealthy) {
@@ -423,7 +423,7 @@ TEST(CrashLoop, ARestartEndsTheVerdictOfTheRunBefore) {
 
 TEST(Explain, DoesNotRecommendToWaitForGrowthAtAConstantRate) {
     const Watched watched = watch(240, 1, [](double t) { return kGiB * (1 + 0.2 * t / 60); });
-    const std::string text = explain(watched.judge.now(), Seconds(0), Bytes{2ULL << 30U});
+    const std::string text = verdict_sentence(watched.judge.now(), Seconds(0), Bytes{2ULL << 30U});
     EXPECT_EQ(watched.last(), Verdict::warming_up);
     EXPECT_THAT(text, HasSubstr("grew at a constant rate of 205 MiB/min for 4 min and gave nothing back"));
     EXPECT_THAT(text, HasSubstr("the limit of 2.0 GiB is reached in 60 s"));
@@ -439,7 +439,7 @@ TEST(Explain, RoomIsNeverLessThanTheHighestSinceTheWarmUp) {
     const Judgement judgement = watch(7200, 5, uneven).judge.now();
     EXPECT_EQ(judgement.verdict, Verdict::spiky);
     EXPECT_EQ(judgement.room, Bytes{7ULL << 30U});
-    EXPECT_THAT(explain(judgement, Seconds(0)), HasSubstr("leave room for 7.0 GiB"));
+    EXPECT_THAT(verdict_sentence(judgement, Seconds(0)), HasSubstr("leave room for 7.0 GiB"));
 }
 
 // Each fall is a quarter to a third of the level, so some are deep enough for a restart and some are not. Gaps in the

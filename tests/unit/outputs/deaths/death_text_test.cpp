@@ -120,7 +120,7 @@ TEST(DeathBlock, ShowsNoEscapes) {
 TEST(DeathBlock, ADeathWithoutAnExplanationStillHasASentence) {
     Death death = test::oom_kill_of_trainer();
     death.explanation.clear();
-    EXPECT_EQ(death_sentence(death), "python3 (pid 101) died: oom_kill.");
+    EXPECT_EQ(death_text(death), "python3 (pid 101) died: oom_kill.");
 }
 
 TEST(DeathBlock, TimesOutOfRangeAreShownAsTheNearest) {

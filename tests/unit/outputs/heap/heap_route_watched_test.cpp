@@ -4,10 +4,10 @@
 #include "example.h"
 #include "outputs/deaths/death_text.h"
 #include "outputs/heap/heap_route.h"
+#include "outputs/heap/heap_text.h"
 #include "outputs/http/routes.h"
 #include "outputs/json/tick_json.h"
 #include "outputs/metrics/metric_table.h"
-#include "outputs/text/heap_line.h"
 #include "outputs/text/status_text.h"
 #include "support/json.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "analysis/heap/held_objects.h"
-#include "analysis/heap/target_holders.h"
+#include "analysis/heap/holder_sentence.h"
 #include "base/text.h"
 #include "example.h"
 #include "outputs/deaths/action_facts.h"
@@ -202,7 +202,7 @@ Snapshot watched() {
     Snapshot snapshot = test::example();
     TargetSnapshot& target = snapshot.targets[0];
     target.heap = {leaking()};
-    for (ScopeVerdict& verdict : target.verdicts) verdict.holders = holders_text(&target.heap[0]);
+    for (ScopeVerdict& verdict : target.verdicts) verdict.holders = holder_sentence(&target.heap[0]);
     return snapshot;
 }
 

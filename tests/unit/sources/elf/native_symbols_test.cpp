@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "landmarks.h"
+#include "support/direct_reads.h"
 #include "support/fake_tree.h"
 
 namespace memscope {
@@ -42,7 +43,7 @@ class Copy {
 
 TEST(NativeSymbols, NamesFunctionsOfAProgramAtAnyAddress) {
     const Landmarks program(kAny);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     const auto named = frames(symbols, program.pid(), {program.landmark + 1, program.inside_lighthouse});
     EXPECT_EQ(named[0].symbol, "landmark");
     EXPECT_EQ(named[0].module, fs::canonical(kAny).native());
@@ -53,7 +54,7 @@ TEST(NativeSymbols, NamesFunctionsOfAProgramAtAnyAddress) {
 
 TEST(NativeSymbols, NamesFunctionsOfAProgramAtAFixedAddress) {
     const Landmarks program(kFixed);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     const auto named = frames(symbols, program.pid(), {program.landmark, program.inside_lighthouse});
     EXPECT_EQ(named[0].symbol, "landmark");
     EXPECT_EQ(named[0].offset, program.landmark);
@@ -63,7 +64,7 @@ TEST(NativeSymbols, NamesFunctionsOfAProgramAtAFixedAddress) {
 
 TEST(NativeSymbols, AReturnAddressBelongsToTheFunctionThatCalled) {
     const Landmarks program(kFixed);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     const auto end =
         program.landmark + ElfFile::open(Fd(::open(kFixed.c_str(), O_RDONLY)))->find_symbol("landmark")->size;
     const auto named = frames(symbols, program.pid(), {end, end, program.landmark});
@@ -75,7 +76,7 @@ TEST(NativeSymbols, AReturnAddressBelongsToTheFunctionThatCalled) {
 
 TEST(NativeSymbols, AStrippedProgramHasModuleAndOffsetOnly) {
     const Landmarks program(kStripped);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     const auto named = frames(symbols, program.pid(), {program.landmark});
     EXPECT_THAT(named[0].symbol, IsEmpty());
     EXPECT_EQ(named[0].module, fs::canonical(kStripped).native());
@@ -85,7 +86,7 @@ TEST(NativeSymbols, AStrippedProgramHasModuleAndOffsetOnly) {
 
 TEST(NativeSymbols, NamesAreThereAfterTheProcessIsGone) {
     Landmarks program(kAny);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     const std::uint64_t addresses[] = {program.landmark};
     const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
     program.finish();
@@ -111,7 +112,7 @@ TEST(NativeSymbols, AFileThatWasReplacedGivesNoNames) {
     const Landmarks program(copy.path);
     fs::copy_file(kAny, copy.path.native() + ".new");
     fs::rename(copy.path.native() + ".new", copy.path);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     const auto named = frames(symbols, program.pid(), {program.landmark});
     EXPECT_THAT(named[0].symbol, IsEmpty());
     EXPECT_EQ(named[0].module, copy.path.native());
@@ -120,7 +121,7 @@ TEST(NativeSymbols, AFileThatWasReplacedGivesNoNames) {
 TEST(NativeSymbols, AFileThatIsReplacedBeforeItIsOpenedAgainGivesNoNames) {
     const Copy copy(kAny);
     const Landmarks program(copy.path);
-    NativeSymbols symbols(SysRoot{}, {.open_files = 0});
+    DirectSymbols symbols(SysRoot{}, {.open_files = 0});
     const std::uint64_t addresses[] = {program.landmark};
     const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
     EXPECT_EQ(symbols.counts().open_files, 0U);
@@ -132,14 +133,14 @@ TEST(NativeSymbols, AFileThatIsReplacedBeforeItIsOpenedAgainGivesNoNames) {
 
 TEST(NativeSymbols, FilesAreOpenedAgainWhenTooManyAreOpen) {
     const Landmarks program(kAny);
-    NativeSymbols symbols(SysRoot{}, {.open_files = 0});
+    DirectSymbols symbols(SysRoot{}, {.open_files = 0});
     EXPECT_EQ(frames(symbols, program.pid(), {program.landmark})[0].symbol, "landmark");
     EXPECT_EQ(symbols.counts().failed, 0U);
 }
 
 TEST(NativeSymbols, FilesAreClosedOnceTheirSymbolsAreLoaded) {
     const Landmarks program(kAny);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     const std::uint64_t addresses[] = {program.landmark};
     const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
     EXPECT_EQ(symbols.counts().open_files, 1U);
@@ -222,7 +223,7 @@ TEST(NativeSymbols, MappingsThatCouldNotBeReadAreReadAtTheNextCall) {
 
 TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {
     const Landmarks one(kAny), other(kFixed);
-    NativeSymbols symbols(SysRoot{}, {.symbols = {.files = 1, .bytes = 1}});
+    DirectSymbols symbols(SysRoot{}, {.symbols = {.files = 1, .bytes = 1}});
     const auto first = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
     const auto second = symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
     for (int i = 0; i < 2; ++i) {
@@ -234,7 +235,7 @@ TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {
 
 TEST(NativeSymbols, TwoProcessesOfOneProgramShareAModule) {
     const Landmarks one(kAny), other(kAny);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     const auto first = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
     const auto second = symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
     EXPECT_EQ(first[0].module, second[0].module);
@@ -244,7 +245,7 @@ TEST(NativeSymbols, TwoProcessesOfOneProgramShareAModule) {
 TEST(NativeSymbols, MemoryWithoutAFileIsInBracketsAndNothingIsNothing) {
     void* code = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(code, MAP_FAILED);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     std::uint64_t on_stack = 0;
     const auto named = frames(
         symbols, ::getpid(),
@@ -258,13 +259,13 @@ TEST(NativeSymbols, MemoryWithoutAFileIsInBracketsAndNothingIsNothing) {
 }
 
 TEST(NativeSymbols, AProcessThatIsNotThereHasNoModules) {
-    NativeSymbols symbols(SysRoot{.proc = "/nowhere"});
+    DirectSymbols symbols(SysRoot{.proc = "/nowhere"});
     EXPECT_EQ(frames(symbols, 1, {0x1000}), (std::vector<NativeFrame>{{.symbol = {}, .module = {}, .offset = 0x1000}}));
 }
 
 TEST(NativeSymbols, MapsAreReadAgainAfterAWhileOrForANewerStackWithAnUnknownAddress) {
     const Landmarks program(kAny);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     frames(symbols, program.pid(), {program.landmark}, Seconds(1));
     frames(symbols, program.pid(), {program.landmark}, Seconds(1.5));
     EXPECT_EQ(symbols.counts().maps_read, 1U);
@@ -288,7 +289,7 @@ TEST(NativeSymbols, MapsAreReadAgainAfterAWhileOrForANewerStackWithAnUnknownAddr
 
 TEST(NativeSymbols, AddressSpacesThatAreNotUsedMakeRoom) {
     const Landmarks one(kAny), other(kAny);
-    NativeSymbols symbols(SysRoot{}, {.cached_ranges = 1});
+    DirectSymbols symbols(SysRoot{}, {.cached_ranges = 1});
     for (int i = 0; i < 2; ++i) {
         frames(symbols, one.pid(), {one.landmark});
         frames(symbols, other.pid(), {other.landmark});
@@ -311,7 +312,7 @@ class OnAnotherDevice {
         fs::create_symlink("/", tree.at(process + "/root"));
     }
     NativeFrame frame() const {
-        NativeSymbols symbols(tree.root());
+        DirectSymbols symbols(tree.root());
         return frames(symbols, ::getpid(), {here})[0];
     }
     std::string path{};
@@ -361,7 +362,7 @@ TEST(NativeSymbols, AFifoInPlaceOfTheFileIsNotOpened) {
     const Landmarks program(copy.path);
     fs::remove(copy.path);
     ASSERT_EQ(::mkfifo(copy.path.c_str(), 0600), 0);
-    NativeSymbols symbols{SysRoot{}};
+    DirectSymbols symbols{SysRoot{}};
     EXPECT_THAT(frames(symbols, program.pid(), {program.landmark})[0].symbol, IsEmpty());
 }
 
