@@ -4,7 +4,7 @@
 #ifndef MEMSCOPE_DEATH_EVIDENCE_BPF_H
 #define MEMSCOPE_DEATH_EVIDENCE_BPF_H
 
-#include "gpu_failures.bpf.h"
+#include "cuda_failures.bpf.h"
 #include "host_failures.bpf.h"
 #include "mappings.bpf.h"
 #include "membership.bpf.h"
@@ -36,14 +36,14 @@ static __always_inline bool explains_exit(__u64 failed_ns, int code, __u64 now)
 static __always_inline void send_death(struct task_struct *leader, __u32 pid, __u64 target, int code)
 {
 	struct address_space *space = follow_mappings ? mappings_of(pid) : NULL;
-	struct ms_gpu_failure *gpu = bpf_map_lookup_elem(&gpu_failures, &pid);
+	struct ms_cuda_failure *cuda = bpf_map_lookup_elem(&cuda_failures, &pid);
 	struct ms_host_failure *host = bpf_map_lookup_elem(&host_failures, &pid);
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct ms_death_evidence *evidence;
 	struct ms_death *e;
 
 	if (!SIGNAL_OF(code) && !(space && explains_exit(space->failure.time_ns, code, now)) &&
-	    !(gpu && explains_exit(gpu->time_ns, code, now)) &&
+	    !(cuda && explains_exit(cuda->time_ns, code, now)) &&
 	    !(host && explains_exit(host->time_ns, code, now)))
 		return;
 	e = bpf_ringbuf_reserve(&deaths, sizeof(*e), 0);
@@ -63,8 +63,8 @@ static __always_inline void send_death(struct task_struct *leader, __u32 pid, __
 	e->parent = BPF_CORE_READ(leader, real_parent, tgid);
 	if (space)
 		e->failure = space->failure;
-	if (gpu)
-		e->gpu_failure = *gpu;
+	if (cuda)
+		e->cuda_failure = *cuda;
 	if (host)
 		e->host_failure = *host;
 	evidence = bpf_map_lookup_elem(&death_evidence, &pid);

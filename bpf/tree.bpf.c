@@ -102,7 +102,7 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 		return 0;
 	if (follow_mappings)
 		replace_mappings(task);
-	bpf_map_delete_elem(&gpu_failures, &pid); /* a failure of the previous program */
+	bpf_map_delete_elem(&cuda_failures, &pid); /* a failure of the previous program */
 	bpf_map_delete_elem(&host_failures, &pid);
 	e = begin_event(MS_EVENT_EXEC, sizeof(*e));
 	if (!e)
@@ -184,7 +184,7 @@ forget:
 		bpf_map_delete_elem(&members, &pid);
 forget_evidence:
 	bpf_map_delete_elem(&death_evidence, &pid);
-	bpf_map_delete_elem(&gpu_failures, &pid);
+	bpf_map_delete_elem(&cuda_failures, &pid);
 	bpf_map_delete_elem(&host_failures, &pid);
 	return 0;
 }

@@ -55,7 +55,7 @@ const Entry kFeatures[] = {
     entry<ReclaimTimer>(Start::if_possible),
     entry<FatalSignals>(Start::if_possible),
     late_entry<CudaCalls>(),
-    late_entry<TorchProbes>(),
+    late_entry<GpuTensors>(),
     late_entry<HostTensors>(),
 };
 

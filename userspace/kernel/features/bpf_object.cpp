@@ -65,12 +65,12 @@ struct AtUserProbes {
 };
 constexpr std::uint64_t kMiB = 1U << 20U;
 constexpr AtUserProbes kAtUserProbes[] = {
-    {"targets", 2 * kMiB},       {"members", 2 * kMiB},       {"spaces", 2 * kMiB},
-    {"more_stacks", 2 * kMiB},   {"interpreters", 2 * kMiB},  {"gpu_failures", 2 * kMiB},
-    {"gpu_processes", 2 * kMiB}, {"gpu_accounts", 2 * kMiB},  {"gpu_sites", 2 * kMiB},
-    {"gpu_calls", 2 * kMiB},     {"gpu_live", 16 * kMiB},     {"torch_processes", 2 * kMiB},
-    {"tensors", 16 * kMiB},      {"host_accounts", 2 * kMiB}, {"host_failures", 2 * kMiB},
-    {"host_sites", 2 * kMiB},    {"host_calls", 3 * kMiB},    {"host_storages", 16 * kMiB},
+    {"targets", 2 * kMiB},        {"members", 2 * kMiB},       {"spaces", 2 * kMiB},
+    {"more_stacks", 2 * kMiB},    {"interpreters", 2 * kMiB},  {"cuda_failures", 2 * kMiB},
+    {"cuda_processes", 2 * kMiB}, {"cuda_accounts", 2 * kMiB}, {"cuda_sites", 2 * kMiB},
+    {"cuda_calls", 2 * kMiB},     {"cuda_live", 16 * kMiB},    {"gpu_tensor_processes", 2 * kMiB},
+    {"gpu_tensors", 16 * kMiB},   {"host_accounts", 2 * kMiB}, {"host_failures", 2 * kMiB},
+    {"host_sites", 2 * kMiB},     {"host_calls", 3 * kMiB},    {"host_storages", 16 * kMiB},
 };
 
 constexpr const char* kLossWords[] = {

@@ -6,8 +6,8 @@
 #include "base/fd.h"
 #include "kernel/features/kernel_feature.h"
 #include "kernel/features/user_probes.h"
-#include "model/gpu/gpu_account.h"
-#include <memscope/shared/gpu.h>
+#include "model/gpu/cuda_account.h"
+#include <memscope/shared/cuda.h>
 
 namespace memscope {
 
@@ -31,17 +31,17 @@ class CudaCalls : public KernelFeature {
     // Describes the probes at these offsets of the library.
     Result<ProbeRequest> probes(const Fd& library, std::span<const CudaPlace> places) const;
 
-    std::vector<GpuAccount> accounts() const;
-    std::vector<GpuSite> sites() const;
+    std::vector<CudaAccount> accounts() const;
+    std::vector<CudaSite> sites() const;
     // All calls of this process have been seen, because it mapped the driver while it was watched.
     void seen_from_start(const ProcessId& process);
     void clear_seen_from_start(const ProcessId& process);  // the probes were detached for a while
     std::vector<int> event_fds() const override;
     void drain(const KernelEvents& events) override;
     // For a process that is not watched any more.
-    void forget(const CudaProcess& process);
-    void forget(const GpuAccount& account);
-    void forget(const GpuSite& site);
+    void forget(const ProcessInstance& process);
+    void forget(const CudaAccount& account);
+    void forget(const CudaSite& site);
     // Deletes allocations whose account no longer exists. Checks at most `most` allocations and continues there the
     // next time.
     void sweep(std::size_t most);

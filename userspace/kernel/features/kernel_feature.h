@@ -32,8 +32,8 @@ struct SessionSettings {
     bool atomic_exchange = true;  // see KernelFacts
     bool many_user_probes = false;
     bool allocates_at_probes = true;
-    std::uint32_t gpu_live = 0;       // maximum number of live CUDA allocations; 0: the default of the BPF object
-    std::uint32_t tensors = 0;        // maximum number of live tensors; 0: the default of the BPF object
+    std::uint32_t cuda_live = 0;      // maximum number of live CUDA allocations; 0: the default of the BPF object
+    std::uint32_t gpu_tensors = 0;    // maximum number of live GPU tensors; 0: the default of the BPF object
     std::uint32_t host_storages = 0;  // most entries of each map of host tensors; 0: the default
 };
 

@@ -84,7 +84,7 @@ int ProcessTree::targets_map() const { return bpf_map__fd(state_->object->maps.t
 
 SharedMaps ProcessTree::shared_maps() const {
     return maps_of(state_->object.object(), {"targets", "members", "mappings", "ranges", "death_evidence", "deaths",
-                                             "gpu_failures", "host_failures", "tree_events"});
+                                             "cuda_failures", "host_failures", "tree_events"});
 }
 
 std::vector<int> ProcessTree::event_fds() const {

@@ -8,12 +8,12 @@
 #include "kernel/in_a_process.h"
 
 namespace memscope {
-namespace cuda_tensors_test {
+namespace gpu_tensors_test {
 
 using Nothing = std::optional<std::uint64_t>;
 constexpr Nothing kNotKnown = std::nullopt;
 
-TEST(CudaTensors, AreWhatPyTorchHandsOutAndTakesBackWhereverTheArgumentsAre) {
+TEST(GpuTensors, AreWhatPyTorchHandsOutAndTakesBackWhereverTheArgumentsAre) {
     TorchJob job("tensors-sites", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         cuda.alloc(20 * kMiB);
@@ -45,7 +45,7 @@ TEST(CudaTensors, AreWhatPyTorchHandsOutAndTakesBackWhereverTheArgumentsAre) {
 }
 
 // In a separate process, because Watched gives up a capability for it.
-TEST(CudaTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
+TEST(GpuTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
     EXPECT_EQ(in_a_process([]() -> std::string {
                   TorchJob job(
                       "tensors-one-by-one",
@@ -70,7 +70,7 @@ TEST(CudaTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
               "");
 }
 
-TEST(CudaTensors, MayBeFreedByAnotherThreadThanAllocatedThem) {
+TEST(GpuTensors, MayBeFreedByAnotherThreadThanAllocatedThem) {
     constexpr int kThreads = 4;
     constexpr int kRounds = 5000;
     TorchJob job("tensors-threads", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
@@ -94,7 +94,7 @@ TEST(CudaTensors, MayBeFreedByAnotherThreadThanAllocatedThem) {
     job.watched.expect_nothing_lost();
 }
 
-TEST(CudaTensors, OfAForkedProcessAreItsParentsAlone) {
+TEST(GpuTensors, OfAForkedProcessAreItsParentsAlone) {
     TorchJob job("tensors-fork", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         const std::uint64_t shared = torch.malloc(3 * kMiB);
@@ -117,7 +117,7 @@ TEST(CudaTensors, OfAForkedProcessAreItsParentsAlone) {
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 3 * kMiB) << "the exit of the child does not change its parent";
 }
 
-TEST(CudaTensors, AreGoneWithTheirProcessOrProgram) {
+TEST(GpuTensors, AreGoneWithTheirProcessOrProgram) {
     TorchJob job("tensors-ends", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         for (int i = 0; i < 100; ++i) torch.malloc(kMiB);
@@ -126,7 +126,7 @@ TEST(CudaTensors, AreGoneWithTheirProcessOrProgram) {
         ::execl("/bin/sleep", "sleep", "100", nullptr);
     });
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 100 * kMiB);
-    EXPECT_EQ(job.watched.collector().cuda().tensors().entries(), 100U);
+    EXPECT_EQ(job.watched.collector().gpu_probes().tensors().entries(), 100U);
     job.child.go();
     for (int i = 0; i < 50 && job.watched.tick(job.job).gpu; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -134,10 +134,10 @@ TEST(CudaTensors, AreGoneWithTheirProcessOrProgram) {
     ASSERT_EQ(target.processes.size(), 1U);
     EXPECT_FALSE(target.gpu);
     job.watched.tick();
-    EXPECT_EQ(job.watched.collector().cuda().tensors().entries(), 0U);
+    EXPECT_EQ(job.watched.collector().gpu_probes().tensors().entries(), 0U);
 }
 
-TEST(CudaTensors, OfProcessesThatWereThereBeforeAreNotKnown) {
+TEST(GpuTensors, OfProcessesThatWereThereBeforeAreNotKnown) {
     const RealCgroup job("tensors-before");
     Child child(job, [](const Child::Script& script) {
         const FakeTorch torch;
@@ -164,7 +164,7 @@ TEST(CudaTensors, OfProcessesThatWereThereBeforeAreNotKnown) {
     for (const auto& [where, use] : target.gpu->roles) EXPECT_FALSE(use.tensors);
 }
 
-TEST(CudaTensors, AreUnknownOnceAnUnknownTensorIsFreed) {
+TEST(GpuTensors, AreUnknownOnceAnUnknownTensorIsFreed) {
     TorchJob job("tensors-unseen", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         torch.malloc(3 * kMiB);
@@ -177,7 +177,7 @@ TEST(CudaTensors, AreUnknownOnceAnUnknownTensorIsFreed) {
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), kNotKnown);
 }
 
-TEST(CudaTensors, ThatFindNoRoomAreCountedAndTheSumIsNotShown) {
+TEST(GpuTensors, ThatFindNoRoomAreCountedAndTheSumIsNotShown) {
     TorchJob job(
         "tensors-full",
         [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
@@ -188,14 +188,14 @@ TEST(CudaTensors, ThatFindNoRoomAreCountedAndTheSumIsNotShown) {
             for (int i = 0; i < 4; ++i) torch.malloc(kMiB);
         },
         [](const RealCgroup& cgroup) {
-            return Watched::on(gather_kernel_facts({}), {.cgroups = {cgroup.name()}, .torch = true, .tensors = 8});
+            return Watched::on(gather_kernel_facts({}), {.cgroups = {cgroup.name()}, .torch = true, .gpu_tensors = 8});
         });
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 8 * kMiB);
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), kNotKnown);
     EXPECT_EQ(job.watched.latest().self.dropped.at("tensors_full"), 4U);
 }
 
-TEST(CudaTensors, HundredThousandAreExactAndSweptOutWhenTheirProcessHasEnded) {
+TEST(GpuTensors, HundredThousandAreExactAndSweptOutWhenTheirProcessHasEnded) {
     constexpr std::size_t kMany = 100'000;
     TorchJob job("tensors-many", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
         cuda.use(0);
@@ -204,13 +204,13 @@ TEST(CudaTensors, HundredThousandAreExactAndSweptOutWhenTheirProcessHasEnded) {
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 512 * kMany);
     job.watched.expect_nothing_lost();
     job.child.finish();
-    for (int i = 0; i < 50 && job.watched.collector().cuda().tensors().entries() > 0; ++i) job.watched.tick();
-    EXPECT_EQ(job.watched.collector().cuda().tensors().entries(), 0U);
+    for (int i = 0; i < 50 && job.watched.collector().gpu_probes().tensors().entries() > 0; ++i) job.watched.tick();
+    EXPECT_EQ(job.watched.collector().gpu_probes().tensors().entries(), 0U);
 }
 
 // The semaphore that the library checks before it runs code for a probe. A separate copy of the library, because other
 // tests watch theirs.
-TEST(CudaTorchLibraries, HaveTheirSemaphoresRaisedWhileTheyAreWatchedAndNoLonger) {
+TEST(GpuTensorLibraries, HaveTheirSemaphoresRaisedWhileTheyAreWatchedAndNoLonger) {
     const RealCgroup job("torch-semaphore");
     const fs::path folder = fs::temp_directory_path() / ("memscope-torch-" + std::to_string(::getpid()));
     const std::string copy = folder / "libc10_cuda.so";
@@ -251,7 +251,7 @@ TEST(CudaTorchLibraries, HaveTheirSemaphoresRaisedWhileTheyAreWatchedAndNoLonger
     fs::remove_all(folder);
 }
 
-TEST(CudaTorchLibraries, WithoutProbesAreReported) {
+TEST(GpuTensorLibraries, WithoutProbesAreReported) {
     TorchJob job(
         "tensors-bare",
         [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
@@ -273,7 +273,7 @@ TEST(CudaTorchLibraries, WithoutProbesAreReported) {
     EXPECT_NE(refusals[0].message().find("no probes of tensors"), std::string::npos) << refusals[0].message();
 }
 
-TEST(CudaTorchLibraries, ThatAreFollowedAlreadyCountTheNextJobFromItsStart) {
+TEST(GpuTensorLibraries, ThatAreFollowedAlreadyCountTheNextJobFromItsStart) {
     TorchJob first("tensors-first", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
         cuda.use(0);
         torch.malloc(kMiB);
@@ -290,5 +290,5 @@ TEST(CudaTorchLibraries, ThatAreFollowedAlreadyCountTheNextJobFromItsStart) {
     EXPECT_EQ(tensors_of(*second.watched.find(first.job), first.child.pid()), kMiB);
 }
 
-}  // namespace cuda_tensors_test
+}  // namespace gpu_tensors_test
 }  // namespace memscope

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* cuMemUnmap: one call can unmap many mappings. */
-#ifndef MEMSCOPE_GPU_UNMAP_BPF_H
-#define MEMSCOPE_GPU_UNMAP_BPF_H
+#ifndef MEMSCOPE_CUDA_UNMAP_BPF_H
+#define MEMSCOPE_CUDA_UNMAP_BPF_H
 
-#include "gpu_handles.bpf.h"
+#include "cuda_handles.bpf.h"
 
 #define UNMAP_STEPS         16384
 #define UNMAP_STEPS_BOUNDED 4096 /* without bpf_loop() */
@@ -14,15 +14,15 @@
  * by itself, for all its callers. Only kernels without bpf_loop() need the map, and those kernels do not
  * preempt a program at a user probe. */
 struct unmap_walk {
-	struct ms_gpu_process process;
+	struct ms_cuda_process process;
 	__u64 at;
 	__u64 end;
 	__u32 pid;
 	__u32 pad;
 	/* Scratch of one step, because in those kernels the stacks of the step and of its caller together are
 	 * too small. */
-	struct ms_gpu_live_key key;
-	struct ms_gpu_live held;
+	struct ms_cuda_live_key key;
+	struct ms_cuda_live held;
 };
 
 struct {
@@ -56,8 +56,8 @@ __noinline int unmap_step(void)
 	return walk && unmap_next(walk);
 }
 
-static __always_inline void begin_walk(struct unmap_walk *walk, const struct ms_gpu_process *process,
-                                       __u32 pid, const struct gpu_call *begun)
+static __always_inline void begin_walk(struct unmap_walk *walk, const struct ms_cuda_process *process,
+                                       __u32 pid, const struct cuda_call *begun)
 {
 	walk->process = *process;
 	walk->at = begun->arguments[0];
@@ -65,8 +65,8 @@ static __always_inline void begin_walk(struct unmap_walk *walk, const struct ms_
 	walk->pid = pid;
 }
 
-static __always_inline bool unmap_in_steps(const struct ms_gpu_process *process, __u32 pid,
-                                           const struct gpu_call *begun)
+static __always_inline bool unmap_in_steps(const struct ms_cuda_process *process, __u32 pid,
+                                           const struct cuda_call *begun)
 {
 	__u32 first = 0;
 	struct unmap_walk *walk = bpf_map_lookup_elem(&unmap_walks, &first);
@@ -80,8 +80,8 @@ static __always_inline bool unmap_in_steps(const struct ms_gpu_process *process,
 	return walk->at >= walk->end;
 }
 
-static __always_inline bool unmap_at_once(const struct ms_gpu_process *process, __u32 pid,
-                                          const struct gpu_call *begun)
+static __always_inline bool unmap_at_once(const struct ms_cuda_process *process, __u32 pid,
+                                          const struct cuda_call *begun)
 {
 	struct unmap_walk walk = {};
 
@@ -92,8 +92,8 @@ static __always_inline bool unmap_at_once(const struct ms_gpu_process *process, 
 
 /* The range consists of whole mappings. Its addresses stay reserved for the caller, so no other thread maps
  * there before the call returns. */
-static __always_inline void after_unmap(struct ms_gpu_process *process, __u32 pid,
-                                        const struct gpu_call *begun, bool bounded)
+static __always_inline void after_unmap(struct ms_cuda_process *process, __u32 pid,
+                                        const struct cuda_call *begun, bool bounded)
 {
 	if (!(bounded ? unmap_in_steps(process, pid, begun) : unmap_at_once(process, pid, begun)))
 		count_loss(MS_LOSS_GPU_UNMAP_CUT);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Calls that create and destroy CUDA contexts, and the call that returns the UUID of a device. */
-#ifndef MEMSCOPE_GPU_CONTEXT_CALLS_BPF_H
-#define MEMSCOPE_GPU_CONTEXT_CALLS_BPF_H
+#ifndef MEMSCOPE_CUDA_CONTEXT_CALLS_BPF_H
+#define MEMSCOPE_CUDA_CONTEXT_CALLS_BPF_H
 
-#include "gpu_calls.bpf.h"
+#include "cuda_calls.bpf.h"
 
 /* Device that a call names in its arguments. */
-static __always_inline __s32 asked_device(const struct gpu_call *begun)
+static __always_inline __s32 asked_device(const struct cuda_call *begun)
 {
 	switch (begun->call) {
 	case MS_CUDA_CREATE_CONTEXT:
@@ -19,14 +19,14 @@ static __always_inline __s32 asked_device(const struct gpu_call *begun)
 	case MS_CUDA_GET_UUID:
 		return begun->arguments[1];
 	case MS_CUDA_DESTROY_CONTEXT: /* has no device argument; the caller looks up the context */
-		return MS_GPU_NO_DEVICE;
+		return MS_CUDA_NO_DEVICE;
 	default:
 		return begun->arguments[0];
 	}
 }
 
 /* Updates the current context of the thread. */
-static __always_inline void after_current_call(struct ms_gpu_process *process, const struct gpu_call *begun)
+static __always_inline void after_current_call(struct ms_cuda_process *process, const struct cuda_call *begun)
 {
 	if (begun->call == MS_CUDA_POP_CONTEXT)
 		pop_context(process);
@@ -36,13 +36,13 @@ static __always_inline void after_current_call(struct ms_gpu_process *process, c
 		set_context(process, begun->arguments[0]);
 }
 
-static __always_inline void after_context_call(struct ms_gpu_process *process, __u32 pid,
-                                               const struct gpu_call *begun)
+static __always_inline void after_context_call(struct ms_cuda_process *process, __u32 pid,
+                                               const struct cuda_call *begun)
 {
 	__s32 device = begun->call == MS_CUDA_DESTROY_CONTEXT
 	                   ? device_of_context(process, begun->arguments[0])
 	                   : known_device(asked_device(begun));
-	struct ms_gpu_account *account = account_of(process, pid, device);
+	struct ms_cuda_account *account = account_of(process, pid, device);
 
 	if (!account)
 		return;

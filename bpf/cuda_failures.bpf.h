@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Allocations that the CUDA driver refused, kept to explain a death. Shared by all objects. */
-#ifndef MEMSCOPE_GPU_FAILURES_BPF_H
-#define MEMSCOPE_GPU_FAILURES_BPF_H
+#ifndef MEMSCOPE_CUDA_FAILURES_BPF_H
+#define MEMSCOPE_CUDA_FAILURES_BPF_H
 
 #include "kernel_types.bpf.h"
 #include <memscope/shared/deaths.h>
 
-/* By pid. Written by the GPU object if that object is loaded. */
+/* By pid. Written by the object of CUDA calls if that object is loaded. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MS_GPU_FAILURES);
+	__uint(max_entries, MS_CUDA_FAILURES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__type(value, struct ms_gpu_failure);
-} gpu_failures SEC(".maps");
+	__type(value, struct ms_cuda_failure);
+} cuda_failures SEC(".maps");
 
 #endif

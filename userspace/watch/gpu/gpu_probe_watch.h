@@ -3,18 +3,19 @@
 
 #include "model/snapshot.h"
 #include "watch/gpu/cuda_recorder.h"
-#include "watch/gpu/torch_recorder.h"
+#include "watch/gpu/gpu_tensor_recorder.h"
 
 namespace memscope {
 
-// GPU memory that processes allocate with calls of the CUDA driver, and the part of it that PyTorch's tensors use.
-class CudaWatch {
+// GPU memory that processes allocate with calls of the CUDA driver, and the part of it that PyTorch's tensors use. Both
+// come from user probes; NvmlWatch has the sums of the driver.
+class GpuProbeWatch {
   public:
-    CudaWatch(const std::shared_ptr<ReadHelpers>& reads, bool calls, bool tensors)
+    GpuProbeWatch(const std::shared_ptr<ReadHelpers>& reads, bool calls, bool tensors)
         : calls_(reads, calls), tensors_(reads, calls && tensors) {}
 
     const CudaRecorder& calls() const { return calls_; }
-    const TorchRecorder& tensors() const { return tensors_; }
+    const GpuTensorRecorder& tensors() const { return tensors_; }
 
     void executed(const ProcessId& process);
     void mapped(const ProcessId& process, const ProcessTable& processes);  // the process has just mapped such a library
@@ -29,7 +30,7 @@ class CudaWatch {
 
   private:
     CudaRecorder calls_;
-    TorchRecorder tensors_;
+    GpuTensorRecorder tensors_;
     std::uint64_t revision_ = 0;  // of the process table, when all its processes were followed
 };
 

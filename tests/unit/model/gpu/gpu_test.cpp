@@ -1,9 +1,9 @@
-#include "model/gpu/gpu_account.h"
+#include "model/gpu/gpu.h"
 
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace gpu_account_test {
+namespace gpu_test {
 
 TEST(GpuId, IsWrittenAsTheDriverWritesIt) {
     GpuUuid uuid{};
@@ -11,5 +11,5 @@ TEST(GpuId, IsWrittenAsTheDriverWritesIt) {
     EXPECT_EQ(gpu_id(uuid), "GPU-00112233-4455-6677-8899-aabbccddeeff");
 }
 
-}  // namespace gpu_account_test
+}  // namespace gpu_test
 }  // namespace memscope

@@ -6,33 +6,33 @@
 #include "base/fd.h"
 #include "kernel/features/kernel_feature.h"
 #include "kernel/features/user_probes.h"
-#include "model/gpu/gpu_account.h"
-#include <memscope/shared/torch.h>
+#include "model/gpu/gpu_tensor_account.h"
+#include <memscope/shared/gpu_tensors.h>
 
 namespace memscope {
 
 // A static probe (USDT) of PyTorch in a library file.
-struct TorchPlace {
+struct GpuTensorPlace {
     std::uint64_t offset = 0;
     std::uint64_t semaphore = 0;  // offset in the file; 0: none
-    ms_torch_site site{};
+    ms_gpu_tensor_site site{};
 };
 
-// Counts tensors by PyTorch's static probes, in every copy of its library that processes have mapped. Loaded if the
-// user asks for it, when the first copy is found.
-class TorchProbes : public KernelFeature {
+// Counts tensors on GPUs by PyTorch's static probes, in every copy of its library that processes have mapped. Loaded if
+// the user asks for it, when the first copy is found.
+class GpuTensors : public KernelFeature {
   public:
     static constexpr std::string_view kName = "torch";
     static constexpr LateFeature kLate{
         "tensors", "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
-    static Result<std::unique_ptr<TorchProbes>> start(const Plan& plan, const FeatureSettings& settings);
-    ~TorchProbes() override;
+    static Result<std::unique_ptr<GpuTensors>> start(const Plan& plan, const FeatureSettings& settings);
+    ~GpuTensors() override;
 
     // Describes the probes at these offsets of the library.
-    Result<ProbeRequest> probes(const Fd& library, std::span<const TorchPlace> places);
+    Result<ProbeRequest> probes(const Fd& library, std::span<const GpuTensorPlace> places);
 
-    std::vector<TensorAccount> accounts() const;  // of processes that have neither exited nor called exec since
-    void forget(const CudaProcess& process);      // for a process that is not watched any more
+    std::vector<GpuTensorAccount> accounts() const;  // of processes that have neither exited nor called exec since
+    void forget(const ProcessInstance& process);     // for a process that is not watched any more
     // Deletes tensors of processes that have exited. Checks at most `most` tensors and continues there the next time.
     void sweep(std::size_t most);
     std::uint64_t entries() const;
@@ -42,8 +42,8 @@ class TorchProbes : public KernelFeature {
 
   private:
     struct State;
-    explicit TorchProbes(std::unique_ptr<State> state);
-    Result<std::uint32_t> number_of(const ms_torch_site& site);
+    explicit GpuTensors(std::unique_ptr<State> state);
+    Result<std::uint32_t> number_of(const ms_gpu_tensor_site& site);
     std::unique_ptr<State> state_;
 };
 

@@ -1,4 +1,4 @@
-#include "sources/gpu/torch_library.h"
+#include "sources/gpu/gpu_tensor_library.h"
 
 #include <set>
 
@@ -19,12 +19,12 @@ ms_operand index_of_device(ms_operand device) {
     return device;
 }
 
-Result<ms_torch_site> site_of(const UsdtProbe& probe, Machine machine) {
+Result<ms_gpu_tensor_site> site_of(const UsdtProbe& probe, Machine machine) {
     const bool is_malloc = probe.name == "malloc";  // pointer, device, size, stream
     const auto operands = parse_operands(probe.arguments, is_malloc ? 3 : 1, machine);
     if (!operands) return operands.error();
-    ms_torch_site site{};
-    site.event = is_malloc ? MS_TORCH_MALLOC : MS_TORCH_FREE;
+    ms_gpu_tensor_site site{};
+    site.event = is_malloc ? MS_GPU_TENSOR_MALLOC : MS_GPU_TENSOR_FREE;
     site.pointer = (*operands)[0];
     if (is_malloc) {
         site.device = index_of_device((*operands)[1]);
@@ -35,10 +35,10 @@ Result<ms_torch_site> site_of(const UsdtProbe& probe, Machine machine) {
 
 }  // namespace
 
-Result<std::vector<TorchPlace>> torch_places(const ElfFile& file, Machine machine) {
+Result<std::vector<GpuTensorPlace>> gpu_tensor_places(const ElfFile& file, Machine machine) {
     const auto probes = read_usdt_probes(file, kProvider);
     if (!probes) return probes.error();
-    std::vector<TorchPlace> places;
+    std::vector<GpuTensorPlace> places;
     std::set<std::uint64_t> taken;
     std::set<std::uint32_t> events;
     for (const UsdtProbe& probe : *probes) {
@@ -54,14 +54,14 @@ Result<std::vector<TorchPlace>> torch_places(const ElfFile& file, Machine machin
     return places;
 }
 
-Result<TorchLibrary> open_torch_library(const SysRoot& root, pid_t pid, const MappedRange& mapping) {
+Result<GpuTensorLibrary> open_gpu_tensor_library(const SysRoot& root, pid_t pid, const MappedRange& mapping) {
     auto opened = open_mapped_library(root, pid, mapping);
     if (!opened) return opened.error();
-    auto places = torch_places(opened->elf);
+    auto places = gpu_tensor_places(opened->elf);
     if (!places)
         return plain_error("tensor bytes cannot be read from " + mapping.path + ": " + places.error().where,
                            places.error().advice);
-    return TorchLibrary{.file = std::move(opened->file), .places = std::move(*places)};
+    return GpuTensorLibrary{.file = std::move(opened->file), .places = std::move(*places)};
 }
 
 }  // namespace memscope

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* A call of the CUDA driver between its entry and its return, and the properties of each called function. */
-#ifndef MEMSCOPE_GPU_CALLS_BPF_H
-#define MEMSCOPE_GPU_CALLS_BPF_H
+#ifndef MEMSCOPE_CUDA_CALLS_BPF_H
+#define MEMSCOPE_CUDA_CALLS_BPF_H
 
-#include "gpu_contexts.bpf.h"
+#include "cuda_contexts.bpf.h"
 
 /* What a call has removed at its entry. It is restored if the call fails. */
-enum gpu_taken {
-	GPU_TAKEN_NOTHING,
-	GPU_TAKEN_MEMORY, /* an entry of gpu_live */
-	GPU_TAKEN_USE,    /* one use of a handle was dropped; for cuMemMap: added */
+enum cuda_taken {
+	CUDA_TAKEN_NOTHING,
+	CUDA_TAKEN_MEMORY, /* an entry of cuda_live */
+	CUDA_TAKEN_USE,    /* one use of a handle was dropped; for cuMemMap: added */
 };
 
-struct gpu_call {
+struct cuda_call {
 	__u64 time_ns;
 	__u64 stack_pointer;
 	__u64 arguments[5];
-	struct ms_gpu_live taken;
+	struct ms_cuda_live taken;
 	__u32 call;
-	__u32 has_taken; /* enum gpu_taken */
+	__u32 has_taken; /* enum cuda_taken */
 };
 
 struct {
@@ -26,43 +26,43 @@ struct {
 	__uint(max_entries, 16384);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u64); /* thread */
-	__type(value, struct gpu_call);
-} gpu_calls SEC(".maps");
+	__type(value, struct cuda_call);
+} cuda_calls SEC(".maps");
 
-static __always_inline enum ms_gpu_class class_of(__u32 call)
+static __always_inline enum ms_cuda_class class_of(__u32 call)
 {
 	switch (call) {
 	case MS_CUDA_HOST_ALLOC:
 	case MS_CUDA_HOST_FREE:
 	case MS_CUDA_HOST_REGISTER:
 	case MS_CUDA_HOST_UNREGISTER:
-		return MS_GPU_OF_HOST;
+		return MS_CUDA_OF_HOST;
 	case MS_CUDA_CREATE:
 	case MS_CUDA_RELEASE:
-		return MS_GPU_HANDLE;
+		return MS_CUDA_HANDLE;
 	case MS_CUDA_MAP:
 	case MS_CUDA_UNMAP:
-		return MS_GPU_MAPPED;
+		return MS_CUDA_MAPPED;
 	default:
-		return MS_GPU_OF_DEVICE;
+		return MS_CUDA_OF_DEVICE;
 	}
 }
 
-static __always_inline enum ms_gpu_kind kind_of(__u32 call)
+static __always_inline enum ms_cuda_kind kind_of(__u32 call)
 {
 	switch (call) {
 	case MS_CUDA_ALLOC_ASYNC:
-		return MS_GPU_POOL;
+		return MS_CUDA_KIND_POOL;
 	case MS_CUDA_ALLOC_MANAGED:
-		return MS_GPU_MANAGED;
+		return MS_CUDA_KIND_MANAGED;
 	case MS_CUDA_HOST_ALLOC:
-		return MS_GPU_PINNED_ALLOC;
+		return MS_CUDA_KIND_PINNED_ALLOC;
 	case MS_CUDA_HOST_REGISTER:
-		return MS_GPU_PINNED_REGISTER;
+		return MS_CUDA_KIND_PINNED_REGISTER;
 	case MS_CUDA_CREATE:
-		return MS_GPU_VMM;
+		return MS_CUDA_KIND_VMM;
 	default:
-		return MS_GPU_ALLOC;
+		return MS_CUDA_KIND_ALLOC;
 	}
 }
 
@@ -71,10 +71,10 @@ static __always_inline bool frees(__u32 call)
 	return call == MS_CUDA_FREE || call == MS_CUDA_HOST_FREE || call == MS_CUDA_HOST_UNREGISTER;
 }
 
-static __always_inline struct ms_gpu_live_key key_of(const struct ms_gpu_process *process, __u32 pid,
-                                                     __u32 call, __u64 address)
+static __always_inline struct ms_cuda_live_key key_of(const struct ms_cuda_process *process, __u32 pid,
+                                                      __u32 call, __u64 address)
 {
-	return (struct ms_gpu_live_key){
+	return (struct ms_cuda_live_key){
 	    .process = process->id, .address = address, .pid = pid, .kind_of_address = class_of(call)};
 }
 

@@ -3,19 +3,19 @@
  * The calls of the CUDA driver that are followed, and the accounts that the BPF programs keep of them. Included by both
  * sides, as wire.h is.
  */
-#ifndef MEMSCOPE_SHARED_GPU_H
-#define MEMSCOPE_SHARED_GPU_H
+#ifndef MEMSCOPE_SHARED_CUDA_H
+#define MEMSCOPE_SHARED_CUDA_H
 
 #include <memscope/shared/wire.h>
 
 /* Maximum number of live allocations of all processes. Others are counted as a loss and are in no sum. */
-#define MS_GPU_LIVE (1u << 20)
-#define MS_GPU_ACCOUNTS 16384
-#define MS_GPU_SITES 16384
+#define MS_CUDA_LIVE (1u << 20)
+#define MS_CUDA_ACCOUNTS 16384
+#define MS_CUDA_SITES 16384
 /* The device is not known, because the process started before memscope. */
-#define MS_GPU_NO_DEVICE (-1)
-#define MS_GPU_DEVICES 64 /* of one process; devices beyond count as MS_GPU_NO_DEVICE */
-#define MS_GPU_UUID_BYTES 16
+#define MS_CUDA_NO_DEVICE (-1)
+#define MS_CUDA_DEVICES 64 /* of one process; devices beyond count as MS_CUDA_NO_DEVICE */
+#define MS_CUDA_UUID_BYTES 16
 
 /* Each call has one BPF program at its entry. Driver functions with the same effect share a call, for instance
  * cuMemFree and cuMemFreeAsync. */
@@ -54,82 +54,82 @@ enum ms_cuda_call { MS_CUDA_CALLS(X) MS_CUDA_CALL_COUNT };
 /* CUDA_ERROR_OUT_OF_MEMORY */
 #define MS_CUDA_OUT_OF_MEMORY 2
 
-/* Kinds of memory: first those of device memory in the order of enum GpuApi, then those of pinned host memory in the
+/* Kinds of memory: first those of device memory in the order of enum CudaApi, then those of pinned host memory in the
  * order of enum PinnedKind. */
-enum ms_gpu_kind {
-    MS_GPU_ALLOC,
-    MS_GPU_VMM,
-    MS_GPU_POOL,
-    MS_GPU_MANAGED,
-    MS_GPU_PINNED_ALLOC,
-    MS_GPU_PINNED_REGISTER,
-    MS_GPU_KIND_COUNT,
-    MS_GPU_DEVICE_KINDS = MS_GPU_PINNED_ALLOC,
+enum ms_cuda_kind {
+    MS_CUDA_KIND_ALLOC,
+    MS_CUDA_KIND_VMM,
+    MS_CUDA_KIND_POOL,
+    MS_CUDA_KIND_MANAGED,
+    MS_CUDA_KIND_PINNED_ALLOC,
+    MS_CUDA_KIND_PINNED_REGISTER,
+    MS_CUDA_KIND_COUNT,
+    MS_CUDA_DEVICE_KINDS = MS_CUDA_KIND_PINNED_ALLOC,
 };
 
-/* A process that has called the driver, by pid in the map `gpu_processes`. After an exec it gets a new id. */
-struct ms_gpu_process {
+/* A process that has called the driver, by pid in the map `cuda_processes`. After an exec it gets a new id. */
+struct ms_cuda_process {
     __u64 id;
     __u64 start_ns;
     __s32 device; /* of its first context */
     __u32 several_devices;
 };
-MS_LAYOUT(ms_gpu_process, 24);
+MS_LAYOUT(ms_cuda_process, 24);
 
-struct ms_gpu_account_key {
-    __u64 process; /* ms_gpu_process.id */
+struct ms_cuda_account_key {
+    __u64 process; /* ms_cuda_process.id */
     __u32 pid;
     __s32 device; /* number of the device in the process */
 };
-MS_LAYOUT(ms_gpu_account_key, 16);
+MS_LAYOUT(ms_cuda_account_key, 16);
 
 /* Memory that one process holds on one device. When the last context of the process there ends, all this memory is
  * freed at once and a new generation begins. */
-struct ms_gpu_account {
+struct ms_cuda_account {
     __u64 start_ns; /* of the process */
     __u64 generation;
-    __s64 bytes[MS_GPU_KIND_COUNT];
+    __s64 bytes[MS_CUDA_KIND_COUNT];
     __s64 live;         /* allocations and handles */
     __u64 failures;     /* of allocations, because memory was short */
     __u64 failed_bytes; /* requested by the last failed allocation */
-    __u64 lost_bytes;   /* sum of all allocations that found gpu_live full */
+    __u64 lost_bytes;   /* sum of all allocations that found cuda_live full */
     __s32 retains;      /* of the primary context */
     __s32 contexts;     /* contexts other than the primary context */
     __u32 has_uuid;
     __u32 pad;
-    __u8 uuid[MS_GPU_UUID_BYTES];
+    __u8 uuid[MS_CUDA_UUID_BYTES];
 };
-MS_LAYOUT(ms_gpu_account, 128);
+MS_LAYOUT(ms_cuda_account, 128);
 
 /* Addresses of different classes can be equal and mean different things. */
-enum ms_gpu_class { MS_GPU_OF_DEVICE, MS_GPU_OF_HOST, MS_GPU_MAPPED, MS_GPU_HANDLE };
+enum ms_cuda_class { MS_CUDA_OF_DEVICE, MS_CUDA_OF_HOST, MS_CUDA_MAPPED, MS_CUDA_HANDLE };
 
-struct ms_gpu_live_key {
+struct ms_cuda_live_key {
     __u64 process;
     __u64 address; /* or value of the handle */
     __u32 pid;
-    __u32 kind_of_address; /* enum ms_gpu_class */
+    __u32 kind_of_address; /* enum ms_cuda_class */
 };
-MS_LAYOUT(ms_gpu_live_key, 24);
+MS_LAYOUT(ms_cuda_live_key, 24);
 
 /* Memory made by cuMemCreate lives until its handle has neither a reference nor a mapping left. Both are counted in one
  * word, so that the thread that drops the last one of either sees that nothing is left. */
-#define MS_GPU_REFERENCE (1ull << 32)
-#define MS_GPU_MAPPING 1ull
+#define MS_CUDA_REFERENCE (1ull << 32)
+#define MS_CUDA_MAPPING 1ull
 
-struct ms_gpu_live {
+struct ms_cuda_live {
     __u64 bytes;
     __u64 stack; /* MS_STACK_OTHER: none */
     __u64 generation;
-    __u64 uses;       /* of a handle: MS_GPU_REFERENCE for each reference, MS_GPU_MAPPING for each mapping */
+    __u64 uses;       /* of a handle: MS_CUDA_REFERENCE for each reference, MS_CUDA_MAPPING for each mapping */
     __u64 handle;     /* of a mapping: the handle whose memory is mapped */
     __u64 created_ns; /* of a handle and of its mappings, because the driver can reuse the value of a handle */
     __s32 device;
-    __u32 kind; /* enum ms_gpu_kind */
+    __u32 kind; /* enum ms_cuda_kind */
 };
-MS_LAYOUT(ms_gpu_live, 56);
+MS_LAYOUT(ms_cuda_live, 56);
 
-struct ms_gpu_site_key {
+struct ms_cuda_site_key {
     __u64 process;
     __u64 stack;
     __u64 generation;
@@ -138,6 +138,6 @@ struct ms_gpu_site_key {
     __u32 kind;
     __u32 pad;
 };
-MS_LAYOUT(ms_gpu_site_key, 40);
+MS_LAYOUT(ms_cuda_site_key, 40);
 
 #endif

@@ -1,7 +1,7 @@
-#include "watch/gpu/torch_recorder.h"
+#include "watch/gpu/gpu_tensor_recorder.h"
 
 #include "analysis/gpu/gpu_join.h"
-#include "sources/gpu/torch_library.h"
+#include "sources/gpu/gpu_tensor_library.h"
 
 namespace memscope {
 namespace {
@@ -10,35 +10,35 @@ constexpr std::size_t kMostTensorsSweptPerTick = 16384;
 
 }  // namespace
 
-TorchRecorder::TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
+GpuTensorRecorder::GpuTensorRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
     : libraries_({.name = "copies of PyTorch",
-                  .kind = LibraryKind::torch,
-                  .probe = TorchProbes::kName,
+                  .kind = LibraryKind::gpu_tensors,
+                  .probe = GpuTensors::kName,
                   .loss = "torch_library_refused",
-                  .file_name = std::string(kTorchFileName),
+                  .file_name = std::string(kGpuTensorFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
-                      const auto probes = session.start_feature<TorchProbes>();
+                      const auto probes = session.start_feature<GpuTensors>();
                       if (!probes) return probes.error();
-                      return (*probes)->probes(library.file, library.torch);
+                      return (*probes)->probes(library.file, library.gpu_tensors);
                   }},
                  std::move(reads), on) {}
 
-void TorchRecorder::tick(Session& session, const CudaRecorder& calls, const CudaRecorder::Surroundings& around) {
+void GpuTensorRecorder::tick(Session& session, const CudaRecorder& calls, const CudaRecorder::Surroundings& around) {
     libraries_.tick(session, around.processes, around.now_ns);
-    TorchProbes* probes = session.find<TorchProbes>();
+    GpuTensors* probes = session.find<GpuTensors>();
     if (!probes) return;
     read_accounts(*probes, calls, around);
     entries_ = probes->entries();
     if (entries_ > counted_) probes->sweep(kMostTensorsSweptPerTick);  // removes entries of ended processes
 }
 
-void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls,
-                                  const CudaRecorder::Surroundings& around) {
+void GpuTensorRecorder::read_accounts(GpuTensors& probes, const CudaRecorder& calls,
+                                      const CudaRecorder::Surroundings& around) {
     const auto& living = around.processes.living();
-    std::set<CudaProcess> unknown;
+    std::set<ProcessInstance> unknown;
     tensors_.clear();
     counted_ = 0;
-    for (const TensorAccount& account : probes.accounts()) {
+    for (const GpuTensorAccount& account : probes.accounts()) {
         counted_ += account.tensors;
         const ProcessId& id = account.process.id;
         if (const auto found = living.find(id.pid); found == living.end() || found->second.task.id != id) {
@@ -55,12 +55,12 @@ void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls
     }
     // A new process is in the process table at the next tick at the latest. A process that is missing there twice has
     // left all targets.
-    for (const CudaProcess& process : unknown)
+    for (const ProcessInstance& process : unknown)
         if (unknown_.contains(process)) probes.forget(process);
     unknown_ = std::move(unknown);
 }
 
-void TorchRecorder::describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const {
+void GpuTensorRecorder::describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const {
     if (tensors_.empty()) return;
     bool any = false;
     for (const Process& process : processes) {

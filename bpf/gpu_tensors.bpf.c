@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * Counts the tensors that PyTorch allocates and frees, at the static probes (USDT) of its allocator. The
- * program runs often, and in every process that has the library mapped, watched or not, so it is kept short.
+ * Counts the tensors that PyTorch allocates and frees on GPUs, at the static probes (USDT) of its allocator.
+ * The program runs often, and in every process that has the library mapped, watched or not, so it is kept
+ * short.
  */
 #include "membership.bpf.h"
-#include <memscope/shared/torch.h>
+#include <memscope/shared/gpu_tensors.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* The collector writes an entry before it attaches a probe with its number, and never changes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MS_TORCH_SITES);
+	__uint(max_entries, MS_GPU_TENSOR_SITES);
 	__type(key, __u32);
-	__type(value, struct ms_torch_site);
-} torch_sites SEC(".maps");
+	__type(value, struct ms_gpu_tensor_site);
+} gpu_tensor_sites SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MS_TORCH_PROCESSES);
+	__uint(max_entries, MS_GPU_TENSOR_PROCESSES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__type(value, struct ms_torch_process);
-} torch_processes SEC(".maps");
+	__type(value, struct ms_gpu_tensor_process);
+} gpu_tensor_processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MS_TENSORS);
+	__uint(max_entries, MS_GPU_TENSORS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct ms_tensor_key);
-	__type(value, struct ms_tensor);
-} tensors SEC(".maps");
+	__type(key, struct ms_gpu_tensor_key);
+	__type(value, struct ms_gpu_tensor);
+} gpu_tensors SEC(".maps");
 
-/* Number of entries in `tensors`. The collector deletes the entries of processes that have exited. */
-__s64 tensor_entries = 0;
+/* Number of entries in `gpu_tensors`. The collector deletes the entries of processes that have exited. */
+__s64 gpu_tensor_entries = 0;
 
 /* False if the operand could not be read. */
 static __always_inline bool read_operand(void *regs, const struct ms_operand *operand, __u64 *value)
@@ -65,50 +66,51 @@ static __always_inline bool read_operand(void *regs, const struct ms_operand *op
 	return true;
 }
 
-static __always_inline void miss(struct ms_torch_process *process)
+static __always_inline void miss(struct ms_gpu_tensor_process *process)
 {
 	__sync_fetch_and_add(&process->missed, 1);
 }
 
 /* Adds the current process. NULL if it is not watched, or if the map is full. Not inlined, so that other
  * calls need not clear the stack for it. */
-static __noinline struct ms_torch_process *add_process(__u32 pid)
+static __noinline struct ms_gpu_tensor_process *add_process(__u32 pid)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct ms_torch_process fresh = {}, *added;
+	struct ms_gpu_tensor_process fresh = {}, *added;
 
 	if (!target_of(task) || pid == watcher_pid)
 		return NULL;
 	fresh.id = bpf_ktime_get_boot_ns();
 	fresh.start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	bpf_map_update_elem(&torch_processes, &pid, &fresh, BPF_NOEXIST);
-	added = bpf_map_lookup_elem(&torch_processes, &pid);
+	bpf_map_update_elem(&gpu_tensor_processes, &pid, &fresh, BPF_NOEXIST);
+	added = bpf_map_lookup_elem(&gpu_tensor_processes, &pid);
 	if (!added)
 		count_loss(MS_LOSS_TENSOR_ACCOUNTS_FULL);
 	return added;
 }
 
-static __always_inline void count_tensors(struct ms_torch_process *process, __u32 device, __s64 bytes,
+static __always_inline void count_tensors(struct ms_gpu_tensor_process *process, __u32 device, __s64 bytes,
                                           __s64 tensors)
 {
-	if (device >= MS_TORCH_SLOTS)
+	if (device >= MS_GPU_TENSOR_SLOTS)
 		return;
 	__sync_fetch_and_add(&process->bytes[device], bytes);
 	__sync_fetch_and_add(&process->tensors, tensors);
 }
 
 /* False if the tensor was not known. */
-static __always_inline bool forget_tensor(struct ms_torch_process *process, const struct ms_tensor_key *key)
+static __always_inline bool forget_tensor(struct ms_gpu_tensor_process *process,
+                                          const struct ms_gpu_tensor_key *key)
 {
-	const struct ms_tensor *known = bpf_map_lookup_elem(&tensors, key);
-	struct ms_tensor tensor;
+	const struct ms_gpu_tensor *known = bpf_map_lookup_elem(&gpu_tensors, key);
+	struct ms_gpu_tensor tensor;
 
 	if (!known)
 		return false;
 	__builtin_memcpy(&tensor, known, sizeof(tensor));
-	if (bpf_map_delete_elem(&tensors, key)) /* another thread has deleted it first */
+	if (bpf_map_delete_elem(&gpu_tensors, key)) /* another thread has deleted it first */
 		return true;
-	__sync_fetch_and_add(&tensor_entries, -1);
+	__sync_fetch_and_add(&gpu_tensor_entries, -1);
 	count_tensors(process, tensor.device, -tensor.bytes, -1);
 	return true;
 }
@@ -116,14 +118,14 @@ static __always_inline bool forget_tensor(struct ms_torch_process *process, cons
 /* Checks a device number that a process passes, because a process can pass any number. */
 static __always_inline __u32 known_device(__u64 said)
 {
-	return said < MS_TORCH_DEVICES ? (__u32)said : MS_TORCH_NO_DEVICE;
+	return said < MS_GPU_TENSOR_DEVICES ? (__u32)said : MS_GPU_TENSOR_NO_DEVICE;
 }
 
-static __always_inline void on_malloc(void *regs, const struct ms_torch_site *site, __u32 pid)
+static __always_inline void on_malloc(void *regs, const struct ms_gpu_tensor_site *site, __u32 pid)
 {
-	struct ms_torch_process *process = bpf_map_lookup_elem(&torch_processes, &pid);
-	struct ms_tensor_key key = {.pid = pid};
-	struct ms_tensor tensor = {};
+	struct ms_gpu_tensor_process *process = bpf_map_lookup_elem(&gpu_tensor_processes, &pid);
+	struct ms_gpu_tensor_key key = {.pid = pid};
+	struct ms_gpu_tensor tensor = {};
 	__u64 device = 0;
 
 	if (!process)
@@ -140,26 +142,26 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 		return;
 	key.process = process->id;
 	tensor.device = known_device(device);
-	if (tensor.device < MS_TORCH_SLOTS)
+	if (tensor.device < MS_GPU_TENSOR_SLOTS)
 		process->used[tensor.device] = 1;
-	if (bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
+	if (bpf_map_update_elem(&gpu_tensors, &key, &tensor, BPF_NOEXIST)) {
 		miss(process);
 		/* If the address is known, its tensor was freed without a probe seeing it. */
 		if (!forget_tensor(process, &key) ||
-		    bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
+		    bpf_map_update_elem(&gpu_tensors, &key, &tensor, BPF_NOEXIST)) {
 			count_loss(MS_LOSS_TENSORS_FULL);
 			return;
 		}
 	}
-	__sync_fetch_and_add(&tensor_entries, 1);
+	__sync_fetch_and_add(&gpu_tensor_entries, 1);
 	count_tensors(process, tensor.device, tensor.bytes, 1);
 }
 
 /* A forked child can free tensors of its parent. It has no entry here unless it allocates itself. */
-static __always_inline void on_free(void *regs, const struct ms_torch_site *site, __u32 pid)
+static __always_inline void on_free(void *regs, const struct ms_gpu_tensor_site *site, __u32 pid)
 {
-	struct ms_torch_process *process = bpf_map_lookup_elem(&torch_processes, &pid);
-	struct ms_tensor_key key = {.pid = pid};
+	struct ms_gpu_tensor_process *process = bpf_map_lookup_elem(&gpu_tensor_processes, &pid);
+	struct ms_gpu_tensor_key key = {.pid = pid};
 
 	if (!process)
 		return;
@@ -179,12 +181,12 @@ static __always_inline void on_free(void *regs, const struct ms_torch_site *site
 SEC("uprobe") int torch_site(struct pt_regs *ctx)
 {
 	__u32 number = bpf_get_attach_cookie(ctx);
-	const struct ms_torch_site *site = bpf_map_lookup_elem(&torch_sites, &number);
+	const struct ms_gpu_tensor_site *site = bpf_map_lookup_elem(&gpu_tensor_sites, &number);
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
 	if (!site)
 		return 0;
-	if (site->event == MS_TORCH_MALLOC)
+	if (site->event == MS_GPU_TENSOR_MALLOC)
 		on_malloc(ctx, site, pid);
 	else
 		on_free(ctx, site, pid);
@@ -196,7 +198,7 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(torch_exec, struct task_struct *ta
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
-	bpf_map_delete_elem(&torch_processes, &pid);
+	bpf_map_delete_elem(&gpu_tensor_processes, &pid);
 	return 0;
 }
 
@@ -205,6 +207,6 @@ SEC("tp_btf/sched_process_exit") int BPF_PROG(torch_exit, struct task_struct *ta
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
 	if (BPF_CORE_READ(task, signal, live.counter) == 0)
-		bpf_map_delete_elem(&torch_processes, &pid);
+		bpf_map_delete_elem(&gpu_tensor_processes, &pid);
 	return 0;
 }

@@ -1,4 +1,4 @@
-#include "sources/gpu/torch_library.h"
+#include "sources/gpu/gpu_tensor_library.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include "support/usdt_note.h"
 
 namespace memscope {
-namespace torch_library_test {
+namespace gpu_tensor_library_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -24,9 +24,9 @@ struct Noted {
         const auto opened = ElfFile::open(file());
         return opened ? read_usdt_probes(*opened, "pytorch") : Result<std::vector<UsdtProbe>>(opened.error());
     }
-    Result<std::vector<TorchPlace>> places(Machine machine = Machine::x86_64) const {
+    Result<std::vector<GpuTensorPlace>> places(Machine machine = Machine::x86_64) const {
         const auto opened = ElfFile::open(file());
-        return opened ? torch_places(*opened, machine) : Result<std::vector<TorchPlace>>(opened.error());
+        return opened ? gpu_tensor_places(*opened, machine) : Result<std::vector<GpuTensorPlace>>(opened.error());
     }
 };
 
@@ -104,23 +104,23 @@ TEST(UsdtNotes, WithWrongLengthsAreAnError) {
     EXPECT_FALSE(Noted{.notes = unended}.probes());
 }
 
-TEST(TorchPlaces, AreWhereTensorsAreHandedOutAndTakenBack) {
+TEST(GpuTensorPlaces, AreWhereTensorsAreHandedOutAndTakenBack) {
     UsdtNote second = kFree;
     second.place = 0x1030;
     second.arguments = "-8@8(%rsp)";
     const auto places = Noted{.notes = kMalloc.bytes() + kFree.bytes() + second.bytes()}.places();
     ASSERT_TRUE(places) << places.error().message();
     ASSERT_THAT(*places, SizeIs(3));
-    EXPECT_EQ((*places)[0].site.event, unsigned{MS_TORCH_MALLOC});
+    EXPECT_EQ((*places)[0].site.event, unsigned{MS_GPU_TENSOR_MALLOC});
     EXPECT_EQ((*places)[0].site.pointer.number, 24);
     EXPECT_EQ((*places)[0].site.device.number, 15);
     EXPECT_EQ((*places)[0].site.device.bytes, 1);
     EXPECT_EQ((*places)[0].site.size.register_at, 40);
-    EXPECT_EQ((*places)[2].site.event, unsigned{MS_TORCH_FREE});
+    EXPECT_EQ((*places)[2].site.event, unsigned{MS_GPU_TENSOR_FREE});
     EXPECT_EQ((*places)[2].offset, 0x30U);
 }
 
-TEST(TorchPlaces, HaveTheIndexOfADeviceBehindItsType) {
+TEST(GpuTensorPlaces, HaveTheIndexOfADeviceBehindItsType) {
     UsdtNote note = kMalloc;
     note.arguments = "8@%rax -2@%dx 8@-24(%rbp)";
     const auto in_register = Noted{.notes = note.bytes() + kFree.bytes()}.places();
@@ -133,7 +133,7 @@ TEST(TorchPlaces, HaveTheIndexOfADeviceBehindItsType) {
 }
 
 // With only some of the probes the sums would be wrong without notice.
-TEST(TorchPlaces, AreAllOrAnError) {
+TEST(GpuTensorPlaces, AreAllOrAnError) {
     EXPECT_THAT(Noted{}.places().error().message(), HasSubstr("no probes of tensors"));
     EXPECT_FALSE(Noted{.notes = kMalloc.bytes()}.places())
         << "without the probe of free, no tensor would be counted as freed";
@@ -162,5 +162,5 @@ TEST(TorchMappings, AreTheLibraryWithTheAllocatorAlone) {
     EXPECT_THAT(mappings_named("", "libc10_cuda.so"), IsEmpty());
 }
 
-}  // namespace torch_library_test
+}  // namespace gpu_tensor_library_test
 }  // namespace memscope

@@ -1,36 +1,36 @@
-#include "watch/gpu/cuda_watch.h"
+#include "watch/gpu/gpu_probe_watch.h"
 
 #include <utility>
 
 namespace memscope {
 
-void CudaWatch::executed(const ProcessId& process) {
+void GpuProbeWatch::executed(const ProcessId& process) {
     calls_.libraries().executed(process);
     tensors_.libraries().executed(process);
 }
 
 // A process that has just entered a target, or whose start was missed, may have used the library long before it maps it
 // again.
-void CudaWatch::mapped(const ProcessId& process, const ProcessTable& processes) {
+void GpuProbeWatch::mapped(const ProcessId& process, const ProcessTable& processes) {
     const auto found = processes.living().find(process.pid);
     const TrackedProcess* known =
         found != processes.living().end() && found->second.task.id == process ? &found->second : nullptr;
-    const bool watched = known && (known->born_here || known->exec_count > 0 || known->cuda_begun);
+    const bool watched = known && (known->born_here || known->exec_count > 0 || known->gpu_probes_begun);
     calls_.libraries().mapped(process, watched);
     tensors_.libraries().mapped(process, watched);
 }
 
-void CudaWatch::check_libraries(Session& session, std::uint64_t now_ns) {
+void GpuProbeWatch::check_libraries(Session& session, std::uint64_t now_ns) {
     tensors_.libraries().check_libraries(session, now_ns);  // first, because it takes less time
     calls_.check_libraries(session, now_ns);
 }
 
-void CudaWatch::tick(Session& session, ProcessTable& processes, WatchedTargets& targets,
-                     const std::vector<GpuDevice>& devices, std::uint64_t now_ns) {
+void GpuProbeWatch::tick(Session& session, ProcessTable& processes, WatchedTargets& targets,
+                         const std::vector<GpuDevice>& devices, std::uint64_t now_ns) {
     if (revision_ != processes.revision()) {
         revision_ = processes.revision();
         for (auto& [pid, process] : processes.living()) {
-            if (std::exchange(process.cuda_begun, true)) continue;
+            if (std::exchange(process.gpu_probes_begun, true)) continue;
             calls_.libraries().begin(process);
             tensors_.libraries().begin(process);
         }
@@ -41,17 +41,17 @@ void CudaWatch::tick(Session& session, ProcessTable& processes, WatchedTargets& 
     tensors_.tick(session, calls_, around);
 }
 
-void CudaWatch::describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const {
+void GpuProbeWatch::describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const {
     calls_.describe(processes, gpu);
     tensors_.describe(processes, gpu);
 }
 
-void CudaWatch::describe(SelfSample& self) const {
+void GpuProbeWatch::describe(SelfSample& self) const {
     calls_.libraries().describe(self);
     tensors_.libraries().describe(self);
 }
 
-std::vector<Error> CudaWatch::take_refusals() {
+std::vector<Error> GpuProbeWatch::take_refusals() {
     auto refusals = calls_.libraries().take_refusals();
     for (Error& refusal : tensors_.libraries().take_refusals()) refusals.push_back(std::move(refusal));
     return refusals;

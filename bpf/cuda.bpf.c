@@ -5,9 +5,9 @@
  * the call and restored if the call fails, because another thread can get the same address before the call
  * returns.
  */
-#include "gpu_context_calls.bpf.h"
-#include "gpu_memory.bpf.h"
-#include "gpu_unmap.bpf.h"
+#include "cuda_context_calls.bpf.h"
+#include "cuda_memory.bpf.h"
+#include "cuda_unmap.bpf.h"
 #include "user_calls.bpf.h"
 #include "user_stacks.bpf.h"
 
@@ -27,7 +27,7 @@ static __always_inline __u64 allocating_stack(void *ctx, __u32 pid, bool bounded
 #define LONGEST_CALL_NS 60000000000ull
 static __always_inline bool is_inside_another(__u64 thread, __u64 sp)
 {
-	struct gpu_call *outer = bpf_map_lookup_elem(&gpu_calls, &thread);
+	struct cuda_call *outer = bpf_map_lookup_elem(&cuda_calls, &thread);
 
 	return outer && sp <= outer->stack_pointer &&
 	       bpf_ktime_get_boot_ns() - outer->time_ns < LONGEST_CALL_NS;
@@ -37,9 +37,9 @@ static __always_inline int on_call(struct pt_regs *regs, __u32 call)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u32 pid = thread >> 32;
-	struct ms_gpu_process *process = gpu_process(pid);
-	struct gpu_call begun = {.call = call, .stack_pointer = stack_pointer(regs)};
-	struct ms_gpu_live_key key;
+	struct ms_cuda_process *process = cuda_process(pid);
+	struct cuda_call begun = {.call = call, .stack_pointer = stack_pointer(regs)};
+	struct ms_cuda_live_key key;
 
 	if (!process || is_inside_another(thread, begun.stack_pointer))
 		return 0;
@@ -52,22 +52,22 @@ static __always_inline int on_call(struct pt_regs *regs, __u32 call)
 	if (frees(call)) {
 		key = key_of(process, pid, call, begun.arguments[0]);
 		if (remove(process, pid, &key, &begun.taken))
-			begun.has_taken = GPU_TAKEN_MEMORY;
+			begun.has_taken = CUDA_TAKEN_MEMORY;
 	}
 	if (call == MS_CUDA_RELEASE)
 		before_release(process, pid, &begun);
 	if (call == MS_CUDA_MAP)
 		before_map(process, pid, &begun);
-	if (bpf_map_update_elem(&gpu_calls, &thread, &begun, BPF_ANY))
+	if (bpf_map_update_elem(&cuda_calls, &thread, &begun, BPF_ANY))
 		count_loss(MS_LOSS_GPU_CALLS_FULL);
 	return 0;
 }
 
-static __always_inline void after_call(void *ctx, struct ms_gpu_process *process, __u32 pid,
-                                       struct gpu_call *begun, __u32 result, bool bounded)
+static __always_inline void after_call(void *ctx, struct ms_cuda_process *process, __u32 pid,
+                                       struct cuda_call *begun, __u32 result, bool bounded)
 {
-	struct ms_gpu_live held = {};
-	struct ms_gpu_live_key key;
+	struct ms_cuda_live held = {};
+	struct ms_cuda_live_key key;
 	bool taken = false;
 
 	switch (begun->call) {
@@ -101,10 +101,10 @@ static __always_inline void after_call(void *ctx, struct ms_gpu_process *process
 			break;
 		key = key_of(process, pid, begun->call, begun->arguments[0]);
 		if (begun->call == MS_CUDA_RELEASE) {
-			begun->taken.uses = MS_GPU_REFERENCE;
+			begun->taken.uses = MS_CUDA_REFERENCE;
 			undo_release(&key, begun);
 		}
-		if (begun->has_taken == GPU_TAKEN_MEMORY)
+		if (begun->has_taken == CUDA_TAKEN_MEMORY)
 			enter(process, pid, &key, &begun->taken);
 		break;
 	case MS_CUDA_SET_CONTEXT:
@@ -127,19 +127,19 @@ static __always_inline void after_call(void *ctx, struct ms_gpu_process *process
 static __always_inline int on_return(struct pt_regs *regs, bool bounded)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
-	struct gpu_call *begun = bpf_map_lookup_elem(&gpu_calls, &thread);
+	struct cuda_call *begun = bpf_map_lookup_elem(&cuda_calls, &thread);
 	__u32 pid = thread >> 32;
-	struct ms_gpu_process *process;
+	struct ms_cuda_process *process;
 
 	/* If the stack pointer is lower, an inner call returns, not the recorded call. At the return of the
 	 * recorded call, the return address may or may not have been popped, so one word of difference is
 	 * allowed. */
 	if (!begun || stack_pointer(regs) - begun->stack_pointer > sizeof(__u64))
 		return 0;
-	process = bpf_map_lookup_elem(&gpu_processes, &pid);
+	process = bpf_map_lookup_elem(&cuda_processes, &pid);
 	if (process)
 		after_call(regs, process, pid, begun, call_result(regs), bounded);
-	bpf_map_delete_elem(&gpu_calls, &thread);
+	bpf_map_delete_elem(&cuda_calls, &thread);
 	return 0;
 }
 
@@ -192,10 +192,10 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(gpu_exec, struct task_struct *task
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u32 pid = thread >> 32;
 
-	bpf_map_delete_elem(&gpu_processes, &pid);
-	bpf_map_delete_elem(&gpu_seen_from_start, &pid);
-	bpf_map_delete_elem(&gpu_calls, &thread);
-	bpf_map_delete_elem(&gpu_threads, &thread);
+	bpf_map_delete_elem(&cuda_processes, &pid);
+	bpf_map_delete_elem(&cuda_seen_from_start, &pid);
+	bpf_map_delete_elem(&cuda_calls, &thread);
+	bpf_map_delete_elem(&cuda_threads, &thread);
 	return 0;
 }
 
@@ -204,11 +204,11 @@ SEC("tp_btf/sched_process_exit") int BPF_PROG(gpu_exit, struct task_struct *task
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u32 pid = thread >> 32;
 
-	bpf_map_delete_elem(&gpu_calls, &thread);
-	bpf_map_delete_elem(&gpu_threads, &thread);
+	bpf_map_delete_elem(&cuda_calls, &thread);
+	bpf_map_delete_elem(&cuda_threads, &thread);
 	if (BPF_CORE_READ(task, signal, live.counter) == 0) {
-		bpf_map_delete_elem(&gpu_processes, &pid);
-		bpf_map_delete_elem(&gpu_seen_from_start, &pid);
+		bpf_map_delete_elem(&cuda_processes, &pid);
+		bpf_map_delete_elem(&cuda_seen_from_start, &pid);
 	}
 	return 0;
 }

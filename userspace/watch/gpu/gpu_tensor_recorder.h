@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernel/session.h"
-#include "model/gpu/gpu_account.h"
+#include "model/gpu/gpu_tensor_account.h"
 #include "model/snapshot.h"
 #include "watch/gpu/cuda_recorder.h"
 #include "watch/gpu/library_follower.h"
@@ -13,9 +13,9 @@ namespace memscope {
 
 // Follows PyTorch's own probes in all copies of its library that watched processes have mapped, and reads the tensor
 // bytes that the BPF programs have counted. Everything here belongs to the thread of the ticks.
-class TorchRecorder {
+class GpuTensorRecorder {
   public:
-    TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on);
+    GpuTensorRecorder(std::shared_ptr<ReadHelpers> reads, bool on);
 
     LibraryFollower& libraries() { return libraries_; }
     const LibraryFollower& libraries() const { return libraries_; }
@@ -29,12 +29,12 @@ class TorchRecorder {
     std::uint64_t entries() const { return entries_; }  // of the BPF map of tensors, at the last tick
 
   private:
-    void read_accounts(TorchProbes& probes, const CudaRecorder& calls, const CudaRecorder::Surroundings& around);
+    void read_accounts(GpuTensors& probes, const CudaRecorder& calls, const CudaRecorder::Surroundings& around);
 
     LibraryFollower libraries_;
     std::uint64_t entries_ = 0;
-    std::uint64_t counted_ = 0;        // entries that belong to accounts
-    std::set<CudaProcess> unknown_{};  // processes that were not in the process table at the last tick
+    std::uint64_t counted_ = 0;            // entries that belong to accounts
+    std::set<ProcessInstance> unknown_{};  // processes that were not in the process table at the last tick
     std::map<ProcessId, std::map<GpuId, Bytes>> tensors_{};
 };
 
