@@ -7,16 +7,9 @@
 #include "kernel/features/kernel_feature.h"
 #include "kernel/features/user_probes.h"
 #include "model/gpu/cuda_account.h"
-#include <memscope/shared/cuda.h>
+#include "model/probe_places.h"
 
 namespace memscope {
-
-// A function of the CUDA driver, and the offset of its code in a library file.
-struct CudaPlace {
-    ms_cuda_call call{};
-    std::uint64_t offset = 0;
-    bool operator==(const CudaPlace&) const = default;
-};
 
 // Follows memory that processes allocate and free by calls of the CUDA driver, in every copy of the library that they
 // have mapped. Loaded when the first copy is found, because most hosts have none.

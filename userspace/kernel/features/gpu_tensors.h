@@ -7,16 +7,9 @@
 #include "kernel/features/kernel_feature.h"
 #include "kernel/features/user_probes.h"
 #include "model/gpu/gpu_tensor_account.h"
-#include <memscope/shared/gpu_tensors.h>
+#include "model/probe_places.h"
 
 namespace memscope {
-
-// A static probe (USDT) of PyTorch in a library file.
-struct GpuTensorPlace {
-    std::uint64_t offset = 0;
-    std::uint64_t semaphore = 0;  // offset in the file; 0: none
-    ms_gpu_tensor_site site{};
-};
 
 // Counts tensors on GPUs by PyTorch's static probes, in every copy of its library that processes have mapped. Loaded if
 // the user asks for it, when the first copy is found.

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "kernel/features/cuda_calls.h"
+#include "model/probe_places.h"
 #include "sources/gpu/mapped_library.h"
 
 namespace memscope {

@@ -2,7 +2,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/features/gpu_tensors.h"
+#include "model/probe_places.h"
 #include "sources/elf/usdt.h"
 #include "sources/gpu/mapped_library.h"
 

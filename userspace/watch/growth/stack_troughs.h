@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "kernel/features/host_tensors.h"
+#include "model/growth/host_tensors.h"
 #include "model/growth/trough.h"
 
 namespace memscope {

@@ -8,11 +8,9 @@
 
 #include "analysis/sharing/read_schedule.h"
 #include "base/files.h"
-#include "kernel/features/cuda_calls.h"
-#include "kernel/features/gpu_tensors.h"
-#include "kernel/features/host_tensors.h"
 #include "model/heap/heap.h"
 #include "model/memory.h"
+#include "model/probe_places.h"
 #include "model/processes/process.h"
 #include "model/sharing.h"
 #include "sources/elf/native_reads.h"
