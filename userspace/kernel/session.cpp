@@ -4,7 +4,7 @@
 #include <ranges>
 #include <unistd.h>
 
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
 
 namespace memscope {
 namespace {

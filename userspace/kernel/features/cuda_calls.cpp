@@ -10,9 +10,9 @@
 
 #include "cuda.skel.h"
 #include "cuda_plain.skel.h"
-#include "kernel/features/bpf_object.h"
-#include "kernel/features/map_entries.h"
-#include "kernel/features/record_ring.h"
+#include "kernel/bpf/bpf_object.h"
+#include "kernel/bpf/event_ring.h"
+#include "kernel/bpf/map_entries.h"
 
 namespace memscope {
 namespace {
@@ -34,7 +34,7 @@ struct CudaCalls::State {
     std::string_view return_program;
     Ring refusals{};
     std::size_t refused = 0;       // since the last drain()
-    std::size_t most_at_once = 1;  // maximum number of records per drain()
+    std::size_t most_at_once = 1;  // maximum number of events per drain()
     bool many_at_once = false;
     MapSweep sweep{};
 
@@ -72,7 +72,7 @@ Result<std::unique_ptr<CudaCalls>> CudaCalls::start(const Plan& plan, const Feat
     };
     state->refusals.reset(ring_buffer__new(state->map(state->object->maps.cuda_refusals), count, state.get(), nullptr));
     if (!state->refusals) return system_error(errno, "open the ring buffer of refused CUDA allocations");
-    state->most_at_once = most_records(state->map(state->object->maps.cuda_refusals), sizeof(__u32));
+    state->most_at_once = most_events(state->map(state->object->maps.cuda_refusals), sizeof(__u32));
     return std::unique_ptr<CudaCalls>(new CudaCalls(std::move(state)));
 }
 

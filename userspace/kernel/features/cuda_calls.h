@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "kernel/features/kernel_feature.h"
-#include "kernel/features/user_probes.h"
+#include "kernel/bpf/user_probes.h"
+#include "kernel/kernel_feature.h"
 #include "model/gpu/cuda_account.h"
 #include "model/probe_places.h"
 

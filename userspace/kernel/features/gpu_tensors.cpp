@@ -9,8 +9,8 @@
 
 #include "gpu_tensors.skel.h"
 #include "gpu_tensors_plain.skel.h"
-#include "kernel/features/bpf_object.h"
-#include "kernel/features/map_entries.h"
+#include "kernel/bpf/bpf_object.h"
+#include "kernel/bpf/map_entries.h"
 
 namespace memscope {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/fd.h"
 #include "base/units.h"
-#include "kernel/features/kernel_feature.h"
-#include "kernel/features/user_probes.h"
+#include "kernel/bpf/user_probes.h"
+#include "kernel/kernel_feature.h"
 #include "model/growth/host_tensors.h"
 #include "model/probe_places.h"
 

@@ -1,4 +1,4 @@
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
 
 #include <algorithm>
 #include <cstdarg>

@@ -1,7 +1,7 @@
 // libbpf searches kernel modules for types that the kernel itself lacks. Listing the modules needs CAP_SYS_ADMIN.
 // Without this capability libbpf 1.1 fails to load an object, and later versions continue. memscope needs no types of
 // modules, so without the capability this function reports that there are no modules. The linker replaces the function
-// of libbpf by the function below: see CMakeLists.txt.
+// of libbpf by the function below: see ../CMakeLists.txt.
 #include <bpf/bpf.h>
 #include <cerrno>
 

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "kernel/handles.h"
+#include "kernel/bpf/handles.h"
 
 namespace memscope {
 

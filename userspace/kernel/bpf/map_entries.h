@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/handles.h"
+#include "kernel/bpf/handles.h"
 
 namespace memscope {
 

@@ -1,4 +1,4 @@
-#include "kernel/features/user_probes.h"
+#include "kernel/bpf/user_probes.h"
 
 #include <cerrno>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "kernel/features/fault_addresses.h"
+#include "kernel/fault_addresses.h"
 
 #include <cstdint>
 #include <sys/mman.h>
@@ -6,12 +6,12 @@
 
 #include "fault_test.skel.h"
 #include "fault_test_plain.skel.h"
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
 
 namespace memscope {
 namespace {
 
-constexpr const char* kProgram = "fault_test";
+constexpr const char* kFaultTest = "fault_test";
 constexpr std::size_t kPages = 32;
 
 struct TestPages {
@@ -36,10 +36,10 @@ struct TestPages {
 bool finds_fault_addresses() {
     capture_libbpf_messages();
     auto object = BpfObject<fault_test_bpf>::load(
-        "page faults", {fault_test_bpf__create_skeleton, fault_test_plain_bpf__elf_bytes}, {}, {kProgram});
+        "page faults", {fault_test_bpf__create_skeleton, fault_test_plain_bpf__elf_bytes}, {}, {kFaultTest});
     if (!object) return false;
     const TestPages pages;
-    if (!pages.memory || !object->attach({kProgram})) return false;
+    if (!pages.memory || !object->attach({kFaultTest})) return false;
     (*object)->bss->tested_begin = reinterpret_cast<std::uintptr_t>(pages.memory);
     (*object)->bss->tested_end = reinterpret_cast<std::uintptr_t>(pages.memory) + pages.bytes;
     const volatile __u64& found = (*object)->bss->found_address;

@@ -10,8 +10,8 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "kernel/features/kernel_feature.h"
-#include "kernel/handles.h"
+#include "kernel/bpf/handles.h"
+#include "kernel/kernel_feature.h"
 #include <memscope/shared/stacks.h>
 #include <memscope/shared/wire.h>
 
