@@ -5,11 +5,11 @@
  * the call and restored if the call fails, because another thread can get the same address before the call
  * returns.
  */
-#include "cuda_context_calls.bpf.h"
-#include "cuda_memory.bpf.h"
-#include "cuda_unmap.bpf.h"
-#include "user_calls.bpf.h"
-#include "user_stacks.bpf.h"
+#include "cuda/cuda_context_calls.bpf.h"
+#include "cuda/cuda_memory.bpf.h"
+#include "cuda/cuda_unmap.bpf.h"
+#include "shared/user_calls.bpf.h"
+#include "stacks/user_stacks.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

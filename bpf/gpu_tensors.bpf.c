@@ -4,7 +4,7 @@
  * The program runs often, and in every process that has the library mapped, watched or not, so it is kept
  * short.
  */
-#include "membership.bpf.h"
+#include "processes/membership.bpf.h"
 #include <memscope/shared/gpu_tensors.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* The process tree: sends an event when a process forks, execs, exits or moves, and when a cgroup is created,
  * removed or renamed. */
-#include "death_evidence.bpf.h"
-#include "ranges.bpf.h"
-#include "threads.bpf.h"
-#include "tree_events.bpf.h"
+#include "deaths/death_evidence.bpf.h"
+#include "memory/ranges.bpf.h"
+#include "processes/threads.bpf.h"
+#include "processes/tree_events.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
