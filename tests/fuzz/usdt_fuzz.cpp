@@ -3,7 +3,7 @@
 
 #include "fuzz.h"
 #include "sources/elf/usdt.h"
-#include "sources/gpu/gpu_tensor_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "support/usdt_note.h"
 
 namespace memscope::fuzz {

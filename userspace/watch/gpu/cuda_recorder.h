@@ -13,7 +13,7 @@
 #include "model/growth/stack.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
-#include "sources/gpu/cuda_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "watch/gpu/library_follower.h"
 #include "watch/targets/target_state.h"
 

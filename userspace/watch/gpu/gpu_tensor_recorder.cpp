@@ -1,7 +1,7 @@
 #include "watch/gpu/gpu_tensor_recorder.h"
 
 #include "analysis/gpu/gpu_join.h"
-#include "sources/gpu/gpu_tensor_library.h"
+#include "sources/gpu/probed_libraries.h"
 
 namespace memscope {
 namespace {

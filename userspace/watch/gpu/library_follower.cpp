@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "sources/gpu/mapped_library.h"
+#include "sources/gpu/probed_libraries.h"
 
 namespace memscope {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sources/gpu/host_tensor_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "sources/proc/procfs.h"
 
 namespace memscope {

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "sources/gpu/cuda_library.h"
-#include "sources/gpu/gpu_tensor_library.h"
-#include "sources/gpu/host_tensor_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "sources/heap/heap_census.h"
 #include "sources/proc/numa.h"
 #include "sources/proc/pagemap.h"

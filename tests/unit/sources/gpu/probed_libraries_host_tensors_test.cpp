@@ -1,12 +1,11 @@
-#include "sources/gpu/host_tensor_library.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include "elf_bytes.h"
+#include "sources/gpu/probed_libraries.h"
 
 namespace memscope {
-namespace host_tensor_library_test {
+namespace probed_libraries_host_tensors_test {
 
 using ::testing::HasSubstr;
 
@@ -41,5 +40,5 @@ TEST(HostTensorLibrary, IsNamedLikePyTorchsBaseLibrary) {
     EXPECT_EQ(found.front().inode, 11U);
 }
 
-}  // namespace host_tensor_library_test
+}  // namespace probed_libraries_host_tensors_test
 }  // namespace memscope

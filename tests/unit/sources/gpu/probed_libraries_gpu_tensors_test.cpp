@@ -1,14 +1,13 @@
-#include "sources/gpu/gpu_tensor_library.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include "elf_bytes.h"
 #include "sources/elf/usdt.h"
+#include "sources/gpu/probed_libraries.h"
 #include "support/usdt_note.h"
 
 namespace memscope {
-namespace gpu_tensor_library_test {
+namespace probed_libraries_gpu_tensors_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -162,5 +161,5 @@ TEST(TorchMappings, AreTheLibraryWithTheAllocatorAlone) {
     EXPECT_THAT(mappings_named("", "libc10_cuda.so"), IsEmpty());
 }
 
-}  // namespace gpu_tensor_library_test
+}  // namespace probed_libraries_gpu_tensors_test
 }  // namespace memscope

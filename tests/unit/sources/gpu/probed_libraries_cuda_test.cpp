@@ -1,24 +1,24 @@
-#include "sources/gpu/cuda_library.h"
-
 #include <gmock/gmock.h>
 
 #include "elf_bytes.h"
+#include "sources/gpu/probed_libraries.h"
 
 namespace memscope {
-namespace cuda_library_test {
+namespace probed_libraries_cuda_test {
 
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST(CudaMappings, AreFilesOfThatNameThatCanBeRunEachOnce) {
-    const auto found = cuda_mappings(
+    const auto found = mappings_named(
         "1000-2000 r--p 00000000 08:01 11 /usr/lib/libcuda.so.580.159\n"
         "2000-3000 r-xp 00001000 08:01 11 /usr/lib/libcuda.so.580.159\n"
         "3000-4000 r-xp 00001000 08:01 11 /usr/lib/libcuda.so.580.159\n"
         "4000-5000 r-xp 00000000 08:01 12 /opt/job/libcuda.so.1 (deleted)\n"
         "5000-6000 r-xp 00000000 08:01 13 /usr/lib/libcudart.so.13\n"
         "6000-7000 r-xp 00000000 08:01 14 /home/libcuda.so/libm.so.6\n"
-        "7000-8000 r-xp 00000000 00:00 0 libcuda.so\n");
+        "7000-8000 r-xp 00000000 00:00 0 libcuda.so\n",
+        kCudaFileName);
     ASSERT_THAT(found, SizeIs(2));
     EXPECT_EQ(found[0].inode, 11U);
     EXPECT_EQ(found[0].start, 0x2000U);
@@ -31,7 +31,7 @@ TEST(CudaMappings, OfOneProcessAreBounded) {
     for (int i = 1; i <= 1000; ++i)
         maps += std::to_string(i) + "000-" + std::to_string(i) + "fff r-xp 00000000 08:01 " + std::to_string(i) +
                 " /x/libcuda.so.1\n";
-    EXPECT_LE(cuda_mappings(maps).size(), 8U);
+    EXPECT_LE(mappings_named(maps, kCudaFileName).size(), 8U);
 }
 
 Result<ElfFile> opened(ElfBytes elf, std::uint32_t table = SHT_DYNSYM) {
@@ -68,5 +68,5 @@ TEST(CudaPlaces, OutsideOfCodeAreNone) {
     EXPECT_THAT(cuda_places(*file), IsEmpty());
 }
 
-}  // namespace cuda_library_test
+}  // namespace probed_libraries_cuda_test
 }  // namespace memscope
