@@ -9,9 +9,9 @@
  * recorded at the signal, and the mark only confirms that the sender was the OOM killer. The OOM killer also
  * marks processes that are already exiting, without a signal.
  */
-#include "anon_pages.bpf.h"
-#include "death_evidence.bpf.h"
-#include "memory_limits.bpf.h"
+#include "deaths/death_evidence.bpf.h"
+#include "deaths/memory_limits.bpf.h"
+#include "memory/anon_pages.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

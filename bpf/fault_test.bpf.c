@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Tests on the running kernel that addresses of page faults are found. */
-#include "fault_address.bpf.h"
+#include "growth/fault_address.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

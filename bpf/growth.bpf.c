@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Follows the anonymous memory of the watched processes and samples its growth by call stack. */
-#include "fault_address.bpf.h"
-#include "fault_events.bpf.h"
-#include "first_touch.bpf.h"
-#include "membership.bpf.h"
-#include "page_count.bpf.h"
-#include "task_samples.bpf.h"
+#include "growth/fault_address.bpf.h"
+#include "growth/fault_events.bpf.h"
+#include "growth/first_touch.bpf.h"
+#include "growth/page_count.bpf.h"
+#include "growth/task_samples.bpf.h"
+#include "processes/membership.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -7,9 +7,9 @@
  * A storage belongs to an address space. A forked child has an address space of its own, so a free in the
  * child removes no storage of the parent. The collector deletes the entries of address spaces that are gone.
  */
-#include "host_failures.bpf.h"
-#include "user_calls.bpf.h"
-#include "user_stacks.bpf.h"
+#include "deaths/failures.bpf.h"
+#include "shared/user_calls.bpf.h"
+#include "stacks/user_stacks.bpf.h"
 #include <memscope/shared/host_tensors.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

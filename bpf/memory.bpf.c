@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* System calls that map and unmap memory, and calls that fail because memory is short. */
-#include "range_calls.bpf.h"
-#include "stacks.bpf.h"
-#include "tree_events.bpf.h"
+#include "memory/range_calls.bpf.h"
+#include "processes/tree_events.bpf.h"
+#include "stacks/stacks.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

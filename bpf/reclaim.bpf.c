@@ -4,7 +4,7 @@
  * is short of memory (direct). Both tracepoints fire in the thread that waits. Background reclaim by kswapd
  * stalls no thread, and the sleep that memory.high imposes is not reclaim.
  */
-#include "membership.bpf.h"
+#include "processes/membership.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

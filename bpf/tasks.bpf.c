@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Lists every watched process with its exact memory and page faults, in one scan. */
-#include "mappings.bpf.h"
-#include "quick.bpf.h"
+#include "memory/mappings.bpf.h"
+#include "processes/quick.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* The process tree: sends an event when a process forks, execs, exits or moves, and when a cgroup is created,
  * removed or renamed. */
-#include "death_evidence.bpf.h"
-#include "ranges.bpf.h"
-#include "threads.bpf.h"
-#include "tree_events.bpf.h"
+#include "deaths/death_evidence.bpf.h"
+#include "memory/ranges.bpf.h"
+#include "processes/threads.bpf.h"
+#include "processes/tree_events.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -102,7 +102,7 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 		return 0;
 	if (follow_mappings)
 		replace_mappings(task);
-	bpf_map_delete_elem(&gpu_failures, &pid); /* the failure was of the previous program */
+	bpf_map_delete_elem(&cuda_failures, &pid); /* the failure was of the previous program */
 	bpf_map_delete_elem(&host_failures, &pid);
 	e = begin_event(MS_EVENT_EXEC, sizeof(*e));
 	if (!e)
@@ -184,7 +184,7 @@ forget:
 		bpf_map_delete_elem(&members, &pid);
 forget_evidence:
 	bpf_map_delete_elem(&death_evidence, &pid);
-	bpf_map_delete_elem(&gpu_failures, &pid);
+	bpf_map_delete_elem(&cuda_failures, &pid);
 	bpf_map_delete_elem(&host_failures, &pid);
 	return 0;
 }

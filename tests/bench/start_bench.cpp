@@ -50,10 +50,10 @@ Times measure_loading(Objects objects) {
                 if (!started) throw std::runtime_error(started.error().message());
                 session = std::move(*started);
                 if (objects == Objects::without_gpus) return;
-                if (auto gpu = session->start_feature<CudaCalls>(); !gpu)
-                    throw std::runtime_error(gpu.error().message());
-                if (auto torch = session->start_feature<TorchProbes>(); !torch)
-                    throw std::runtime_error(torch.error().message());
+                if (auto calls = session->start_feature<CudaCalls>(); !calls)
+                    throw std::runtime_error(calls.error().message());
+                if (auto tensors = session->start_feature<GpuTensors>(); !tensors)
+                    throw std::runtime_error(tensors.error().message());
             },
             RUSAGE_SELF);
         if (!session->refused().empty()) throw std::runtime_error(session->refused().front().message());

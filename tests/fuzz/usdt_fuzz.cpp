@@ -3,7 +3,7 @@
 
 #include "fuzz.h"
 #include "sources/elf/usdt.h"
-#include "sources/gpu/torch_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "support/usdt_note.h"
 
 namespace memscope::fuzz {
@@ -38,11 +38,11 @@ void one(std::string_view bytes) {
             require(probe.semaphore == 0 || (probe.semaphore >= 0x200 && probe.semaphore < 0x300), "its guard is not");
         }
     for (const Machine machine : {Machine::x86_64, Machine::aarch64})
-        if (const auto places = parsed(torch_places(*elf, machine))) {
+        if (const auto places = parsed(gpu_tensor_places(*elf, machine))) {
             require(places->size() >= 2 && places->size() <= 16, "places are bounded");
-            for (const TorchPlace& place : *places) {
+            for (const GpuTensorPlace& place : *places) {
                 check(place.site.pointer);
-                if (place.site.event == MS_TORCH_MALLOC) {
+                if (place.site.event == MS_GPU_TENSOR_MALLOC) {
                     check(place.site.size);
                     check(place.site.device);
                 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "kernel/features/map_entries.h"
-#include "kernel/features/record_ring.h"
+#include "kernel/bpf/event_ring.h"
+#include "kernel/bpf/map_entries.h"
 
 namespace memscope {
 namespace bpf_maps_test {
@@ -32,7 +32,7 @@ TEST(MapEntries, AreVisitedOnceEachThoughTheWalkStartsAgain) {
     for (const auto& [key, count] : visits) EXPECT_EQ(count, 1) << key;
 }
 
-// A program that adds one record to a ring buffer each time it runs.
+// A program that adds one event to a ring buffer each time it runs.
 class Writer {
   public:
     explicit Writer(const Fd& ring) {
@@ -77,13 +77,13 @@ class Writer {
     Fd program_{};
 };
 
-TEST(RecordRing, EndsThoughRecordsAreAddedAsFastAsTheyAreRead) {
+TEST(EventRing, EndsThoughEventsAreAddedAsFastAsTheyAreRead) {
     const auto page = static_cast<__u32>(::sysconf(_SC_PAGESIZE));
     const Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, page, nullptr));
     ASSERT_TRUE(map);
     const Writer writer(map);
     ASSERT_TRUE(writer.is_loaded()) << std::strerror(errno);
-    RecordRing<ms_header> ring([](std::span<const std::byte> bytes) -> Result<ms_header> {
+    EventRing<ms_header> ring([](std::span<const std::byte> bytes) -> Result<ms_header> {
         ms_header header{};
         if (bytes.size() != sizeof header) return plain_error("not a header");
         std::memcpy(&header, bytes.data(), sizeof header);
@@ -100,12 +100,12 @@ TEST(RecordRing, EndsThoughRecordsAreAddedAsFastAsTheyAreRead) {
         // A drain without a limit of its own would end only at this limit.
         if (read < 100 * in_ring && writer.write()) ++written;
     });
-    EXPECT_GE(read, in_ring) << "records that were there before";
+    EXPECT_GE(read, in_ring) << "events that were there before";
     EXPECT_LT(read, 2 * in_ring);
     while (read < written) {
         const std::size_t before = read;
         ring.drain([&](const ms_header&) { ++read; });
-        ASSERT_GT(read, before) << "a record is lost";
+        ASSERT_GT(read, before) << "an event is lost";
     }
     EXPECT_EQ(read, written);
     EXPECT_EQ(ring.malformed(), 0U);

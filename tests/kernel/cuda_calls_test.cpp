@@ -23,10 +23,10 @@ TEST(CudaCalls, AreCountedByDeviceAndByApi) {
     });
     const TargetSnapshot& target = job.done();
     const GpuUse& second = use_of(target, job.child.pid(), 1);
-    EXPECT_EQ(second.of(GpuApi::alloc).n, 5 * kMiB + 1024 * 64);
-    EXPECT_EQ(second.of(GpuApi::managed).n, 3 * kMiB);
-    EXPECT_EQ(second.of(GpuApi::pool).n, 48 * kMiB);
-    EXPECT_EQ(second.of(GpuApi::vmm).n, 0U);
+    EXPECT_EQ(second.of(CudaApi::alloc).n, 5 * kMiB + 1024 * 64);
+    EXPECT_EQ(second.of(CudaApi::managed).n, 3 * kMiB);
+    EXPECT_EQ(second.of(CudaApi::pool).n, 48 * kMiB);
+    EXPECT_EQ(second.of(CudaApi::vmm).n, 0U);
     EXPECT_EQ(use_of(target, job.child.pid(), 0).reserved_total().n, 19 * kMiB);
     EXPECT_EQ(target.gpu->roles.at({RoleKey{Role::other}, fake_gpu(0)}).reserved_total().n, 19 * kMiB);
     EXPECT_TRUE(job.watched.has_probe("gpu"));

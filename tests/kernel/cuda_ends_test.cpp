@@ -33,7 +33,7 @@ void wait_for_byte(const Fd& pipe) {
 
 // As many allocations as the map can hold; the others are counted as lost.
 Watched with_room_for(std::uint32_t allocations, const RealCgroup& job) {
-    return Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .gpu_live = allocations});
+    return Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .cuda_live = allocations});
 }
 
 TEST(CudaContexts, ThatAreResetOrReleasedTakeAllOfTheirMemoryWithThem) {
@@ -263,12 +263,12 @@ TEST(CudaAllocations, AMillionOfThemAreExactAndSweptOutWhenTheirProcessHasEnded)
     EXPECT_EQ(held(job.done(), job.child.pid()).n, 512 * kMany);
     job.watched.expect_nothing_lost();
     job.child.finish();
-    const std::uint64_t most = job.watched.collector().cuda().calls().live_entries();
+    const std::uint64_t most = job.watched.collector().gpu_probes().calls().live_entries();
     EXPECT_GE(most, kMany);
     std::uint64_t left = most;
     for (int i = 0; i < 100 && left > 0; ++i) {
         job.watched.tick();
-        left = job.watched.collector().cuda().calls().live_entries();
+        left = job.watched.collector().gpu_probes().calls().live_entries();
     }
     EXPECT_EQ(left, 0U);
 }

@@ -6,7 +6,7 @@
 namespace memscope {
 namespace cuda_handles_test {
 
-std::uint64_t held(const TargetSnapshot& target, pid_t pid) { return use_of(target, pid, 1).of(GpuApi::vmm).n; }
+std::uint64_t held(const TargetSnapshot& target, pid_t pid) { return use_of(target, pid, 1).of(CudaApi::vmm).n; }
 
 TEST(CudaHandles, ThatAreReleasedWhileMappedHoldTheirMemoryUntilItIsUnmapped) {
     CudaJob job("shared-cuda-vmm", [](const FakeCuda& cuda, const Child::Script& script) {

@@ -14,9 +14,9 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "kernel/bpf/handles.h"
 #include "kernel/capabilities.h"
-#include "kernel/features/fault_addresses.h"
-#include "kernel/handles.h"
+#include "kernel/fault_addresses.h"
 
 namespace memscope {
 namespace {

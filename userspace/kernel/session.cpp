@@ -4,7 +4,7 @@
 #include <ranges>
 #include <unistd.h>
 
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
 
 namespace memscope {
 namespace {
@@ -55,7 +55,7 @@ const Entry kFeatures[] = {
     entry<ReclaimTimer>(Start::if_possible),
     entry<FatalSignals>(Start::if_possible),
     late_entry<CudaCalls>(),
-    late_entry<TorchProbes>(),
+    late_entry<GpuTensors>(),
     late_entry<HostTensors>(),
 };
 

@@ -4,13 +4,13 @@
 
 #include "kernel/features/cuda_calls.h"
 #include "kernel/features/fatal_signals.h"
+#include "kernel/features/gpu_tensors.h"
 #include "kernel/features/growth_stacks.h"
 #include "kernel/features/host_tensors.h"
 #include "kernel/features/mapping_calls.h"
 #include "kernel/features/process_tree.h"
 #include "kernel/features/reclaim_timer.h"
 #include "kernel/features/task_scan.h"
-#include "kernel/features/torch_probes.h"
 #include "model/snapshot.h"
 
 namespace memscope {

@@ -84,7 +84,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
     : root_(std::move(root)),
       reads_(std::move(reads)),
       session_(std::move(session)),
-      cuda_(std::make_unique<CudaWatch>(reads_, options.gpu, options.torch)),
+      gpu_probes_(std::make_unique<GpuProbeWatch>(reads_, options.gpu, options.torch)),
       sharing_([helpers = reads_](const SharingJob& job) { return helpers->slow.ask(job); }),
       machine_(root_, hierarchy),
       source_(std::move(source)),
@@ -95,7 +95,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
     host_tensors_ =
         std::make_unique<HostTensorRecorder>(root_, reads_, session_.find<GrowthStacks>() != nullptr, budget);
     if (session_.find<GrowthStacks>())
-        growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *session_.find<GrowthStacks>(), cuda_->calls(),
+        growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *session_.find<GrowthStacks>(), gpu_probes_->calls(),
                                                    *host_tensors_, options.python, budget);
     // Captures `reads_` and not `this`, because a collector is moved after its construction.
     heap_ = std::make_unique<HeapRecorder>([helpers = reads_](const HeapJob& job) { return helpers->heap.ask(job); },
@@ -133,8 +133,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .atomic_exchange = facts.atomic_exchange.value_or(false),
                                          .many_user_probes = facts.many_user_probes,
                                          .allocates_at_probes = facts.allocates_at_probes,
-                                         .gpu_live = options.gpu_live,
-                                         .tensors = options.tensors,
+                                         .cuda_live = options.cuda_live,
+                                         .gpu_tensors = options.gpu_tensors,
                                          .host_storages = options.host_storages});
     if (!session) return session.error();
     Collector collector(root, *hierarchy, std::move(*reads), std::move(*session), std::move(*source), options);
@@ -164,7 +164,7 @@ Status Collector::follow_descendants(pid_t pid) {
 }
 
 std::vector<Error> Collector::take_refusals() {
-    auto refusals = cuda_->take_refusals();
+    auto refusals = gpu_probes_->take_refusals();
     for (Error& refusal : host_tensors_->take_refusals()) refusals.push_back(std::move(refusal));
     for (Error& trouble : reads_->take_troubles()) refusals.push_back(std::move(trouble));
     for (Error& trouble : heap_->take_troubles()) refusals.push_back(std::move(trouble));
@@ -177,11 +177,11 @@ void Collector::apply(const TreeEvent& event) {
     if (std::holds_alternative<CgroupsChanged>(event)) refresh_.note_change();
     if (const auto* exec = std::get_if<Execed>(&event)) {
         if (growth_) growth_->executed(exec->id);
-        cuda_->executed(exec->id);
+        gpu_probes_->executed(exec->id);
         host_tensors_->executed(exec->id);
     }
     if (const auto* mapped = std::get_if<LibraryMapped>(&event)) {
-        cuda_->mapped(*mapped, state_.processes());
+        gpu_probes_->mapped(*mapped, state_.processes());
         host_tensors_->mapped(*mapped);
     }
     state_.apply(event);
@@ -193,7 +193,7 @@ void Collector::take_events() {
     details_.take_answers(reads_->quick, state_.processes());
     session_.drain({.tree = [this](const TreeEvent& event) { apply(event); }});
     const Now now = read_clock();
-    cuda_->check_libraries(session_, now.boot_ns);
+    gpu_probes_->check_libraries(session_, now.boot_ns);
     host_tensors_->check_libraries(session_, now);
     watch_cuda_failures();
     // Deaths are taken after the events that led to them have been applied, and before refresh_targets() ends the
@@ -305,7 +305,7 @@ void Collector::read_targets(const MachineReadings& machine, ReadingsByTarget& r
     const bool all_exist = reader_.read({.helpers = *reads_,
                                          .stalls = session_.find<ReclaimTimer>(),
                                          .gpus = gpus_.get(),
-                                         .cuda = *cuda_,
+                                         .gpu_probes = *gpu_probes_,
                                          .growth = growth_.get()},
                                         state_.targets(), machine, readings);
     if (!all_exist) refresh_.note_change();  // the next tick ends the target
@@ -324,7 +324,7 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["folded_rank"] = state_.folded_ranks();
     reader_.missed().describe(self);
     self.probes = session_.probes();
-    cuda_->describe(self);
+    gpu_probes_->describe(self);
     host_tensors_->describe(self);
     return self;
 }
@@ -344,8 +344,8 @@ void Collector::miss_tick() {
     const Now now = read_clock();
     state_.prepare_end(now, lookups());
     follow_growth();
-    cuda_->tick(session_, state_.processes(), state_.targets(), gpus_ ? gpus_->devices() : std::vector<GpuDevice>{},
-                now.boot_ns);
+    gpu_probes_->tick(session_, state_.processes(), state_.targets(),
+                      gpus_ ? gpus_->devices() : std::vector<GpuDevice>{}, now.boot_ns);
     (void)state_.count_processes(now);
 }
 
@@ -361,7 +361,7 @@ Result<Snapshot> Collector::take_tick(const Now& began) {
     const Now now = machine->now;
     state_.settle(now, machine->host, lookups());
     follow_growth();
-    cuda_->tick(session_, state_.processes(), state_.targets(), machine->gpus, now.boot_ns);
+    gpu_probes_->tick(session_, state_.processes(), state_.targets(), machine->gpus, now.boot_ns);
     machine->sharing = sharing_.tick(state_.processes().living(), *scan_began_ns, now.boot_ns);
     take_censuses(now);
     ReadingsByTarget readings = state_.count_processes(now);

@@ -13,7 +13,7 @@
 #include "kernel/session.h"
 #include "model/snapshot.h"
 #include "watch/deaths/death_lookups.h"
-#include "watch/gpu/cuda_watch.h"
+#include "watch/gpu/gpu_probe_watch.h"
 #include "watch/gpu/nvml_watch.h"
 #include "watch/growth/growth_recorder.h"
 #include "watch/heap/heap_recorder.h"
@@ -77,7 +77,7 @@ class Collector {
     GrowthRecorder* growth() { return growth_.get(); }
     // The recorder lives as long as the collector. Any thread may call HeapRecorder::take().
     HeapRecorder& heap() { return *heap_; }
-    const CudaWatch& cuda() const { return *cuda_; }
+    const GpuProbeWatch& gpu_probes() const { return *gpu_probes_; }
     // Names of targets that exist, but are not in the last snapshot because their memory could not be read.
     const std::set<std::string>& unread_targets() const { return unread_targets_; }
 
@@ -105,8 +105,8 @@ class Collector {
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
     Session session_;
-    // cuda_ and host_tensors_ must outlive growth_, which reads them from other threads.
-    std::unique_ptr<CudaWatch> cuda_;
+    // gpu_probes_ and host_tensors_ must outlive growth_, which reads them from other threads.
+    std::unique_ptr<GpuProbeWatch> gpu_probes_;
     std::unique_ptr<HostTensorRecorder> host_tensors_{};
     std::unique_ptr<GrowthRecorder> growth_{};
     std::unique_ptr<NvmlWatch> gpus_{};  // null: switched off

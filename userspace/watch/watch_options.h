@@ -27,9 +27,9 @@ struct WatchOptions {
     bool python = true;                         // name Python lines in these stacks
     bool gpu = true;                            // query the GPU driver
     std::string nvml = "libnvidia-ml.so.1";     // not a setting for users: its code runs with our privileges
-    std::uint32_t gpu_live = 0;                 // capacity for live CUDA allocations; 0: the default
+    std::uint32_t cuda_live = 0;                // capacity for live CUDA allocations; 0: the default
     bool torch = false;                         // read tensor bytes at PyTorch's own probes
-    std::uint32_t tensors = 0;                  // capacity for live tensors; 0: the default
+    std::uint32_t gpu_tensors = 0;              // capacity for live GPU tensors; 0: the default
     std::uint32_t host_storages = 0;            // capacity for live storages of host tensors; 0: the default
     double growth_budget = 0.01;                // maximum cost, as a share of the CPU time of growing processes
     Seconds growth_window{60};                  // the cost is averaged over this time

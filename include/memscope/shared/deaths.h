@@ -81,18 +81,18 @@ MS_LAYOUT(ms_failure, 32);
 
 /* The last allocation of the process that the CUDA driver refused as out of memory, if no allocation of at least that
  * size succeeded since. */
-#define MS_GPU_FAILURES 1024
-struct ms_gpu_failure {
+#define MS_CUDA_FAILURES 1024
+struct ms_cuda_failure {
     __u64 time_ns;    /* 0: none */
     __u64 bytes;      /* requested */
     __u64 held_bytes; /* held by the process on the device at the time of the failure, from the calls that were seen */
     __s32 device;     /* number of the device in the process; -1: not known */
-    __u32 kind;       /* enum ms_gpu_kind */
+    __u32 kind;       /* enum ms_cuda_kind */
     __u32 has_uuid;
     __u32 pad;
     __u8 uuid[16]; /* of the device */
 };
-MS_LAYOUT(ms_gpu_failure, 56);
+MS_LAYOUT(ms_cuda_failure, 56);
 
 /* The last storage of a host tensor that PyTorch could not allocate, if no storage of at least that size was allocated
  * since. */
@@ -112,7 +112,7 @@ struct ms_death {
     __u32 parent;
     struct ms_failure failure;
     struct ms_death_evidence evidence;
-    struct ms_gpu_failure gpu_failure;
+    struct ms_cuda_failure cuda_failure;
     struct ms_host_failure host_failure;
 };
 MS_LAYOUT(ms_death, 552);

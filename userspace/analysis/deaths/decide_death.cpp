@@ -145,11 +145,11 @@ std::uint64_t explaining_time(const std::optional<Failure>& failure, const Death
 
 // If an allocation of GPU memory and one of host memory failed, the later failure is the cause.
 std::optional<DeathCause> failed_cause_of(const DeathEvidence& evidence) {
-    const bool of_gpu = evidence.gpu_failure && is_explained_by_failure_at(evidence.gpu_failure->time_ns, evidence);
+    const bool of_gpu = evidence.cuda_failure && is_explained_by_failure_at(evidence.cuda_failure->time_ns, evidence);
     const std::uint64_t of_host_ns =
         std::max(explaining_time(evidence.failure, evidence), explaining_time(evidence.host_failure, evidence));
     const bool of_host = of_host_ns > 0;
-    if (of_gpu && evidence.gpu_failure->time_ns >= of_host_ns) return DeathCause::cuda_oom;
+    if (of_gpu && evidence.cuda_failure->time_ns >= of_host_ns) return DeathCause::cuda_oom;
     return of_host ? std::optional(DeathCause::alloc_failed) : std::nullopt;
 }
 
@@ -222,7 +222,7 @@ FailedAllocation allocation_of(const DeathEvidence& evidence) {
 }
 
 GpuShortage shortage_of(const DeathEvidence& evidence) {
-    const GpuFailure& failure = *evidence.gpu_failure;
+    const CudaFailure& failure = *evidence.cuda_failure;
     GpuShortage shortage{.size = failure.size,
                          .of_host = failure.of_host,
                          .before_exit = std::chrono::nanoseconds(evidence.time_ns - failure.time_ns),

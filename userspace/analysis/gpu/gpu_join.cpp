@@ -34,7 +34,7 @@ GpuId device_of(const std::optional<GpuUuid>& uuid, pid_t pid, const std::vector
     return only ? only->id : GpuId{};
 }
 
-GpuId device_of(const GpuAccount& account, const std::vector<GpuDevice>& devices) {
+GpuId device_of(const CudaAccount& account, const std::vector<GpuDevice>& devices) {
     return device_of(account.uuid, account.process.id.pid, devices);
 }
 

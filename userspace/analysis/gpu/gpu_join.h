@@ -4,14 +4,14 @@
 #include <span>
 #include <vector>
 
-#include "model/gpu/gpu_account.h"
+#include "model/gpu/cuda_account.h"
 #include "model/snapshot.h"
 
 namespace memscope {
 
 // The device of an account: the device that the process was seen to use (`uuid`). Otherwise the only device of the
 // machine, or the only device that lists the process. Empty if the device cannot be determined.
-GpuId device_of(const GpuAccount& account, const std::vector<GpuDevice>& devices);
+GpuId device_of(const CudaAccount& account, const std::vector<GpuDevice>& devices);
 GpuId device_of(const std::optional<GpuUuid>& uuid, pid_t pid, const std::vector<GpuDevice>& devices);
 
 // Joins the driver's list of processes with the processes of a target. `taken_ns` is the time of the list on the boot

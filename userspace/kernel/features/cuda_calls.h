@@ -4,19 +4,12 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "kernel/features/kernel_feature.h"
-#include "kernel/features/user_probes.h"
-#include "model/gpu/gpu_account.h"
-#include <memscope/shared/gpu.h>
+#include "kernel/bpf/user_probes.h"
+#include "kernel/kernel_feature.h"
+#include "model/gpu/cuda_account.h"
+#include "model/probe_places.h"
 
 namespace memscope {
-
-// A function of the CUDA driver, and the offset of its code in a library file.
-struct CudaPlace {
-    ms_cuda_call call{};
-    std::uint64_t offset = 0;
-    bool operator==(const CudaPlace&) const = default;
-};
 
 // Follows memory that processes allocate and free by calls of the CUDA driver, in every copy of the library that they
 // have mapped. Loaded when the first copy is found, because most hosts have none.
@@ -31,17 +24,17 @@ class CudaCalls : public KernelFeature {
     // Describes the probes at these offsets of the library.
     Result<ProbeRequest> probes(const Fd& library, std::span<const CudaPlace> places) const;
 
-    std::vector<GpuAccount> accounts() const;
-    std::vector<GpuSite> sites() const;
+    std::vector<CudaAccount> accounts() const;
+    std::vector<CudaSite> sites() const;
     // All calls of this process have been seen, because it mapped the driver while it was watched.
     void seen_from_start(const ProcessId& process);
     void clear_seen_from_start(const ProcessId& process);  // the probes were detached for a while
     std::vector<int> event_fds() const override;
     void drain(const KernelEvents& events) override;
     // For a process that is not watched any more.
-    void forget(const CudaProcess& process);
-    void forget(const GpuAccount& account);
-    void forget(const GpuSite& site);
+    void forget(const ProcessInstance& process);
+    void forget(const CudaAccount& account);
+    void forget(const CudaSite& site);
     // Deletes allocations whose account no longer exists. Checks at most `most` allocations and continues there the
     // next time.
     void sweep(std::size_t most);

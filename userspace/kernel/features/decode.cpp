@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include <memscope/shared/cuda.h>
 #include <memscope/shared/deaths.h>
-#include <memscope/shared/gpu.h>
 #include <memscope/shared/ranges.h>
 #include <memscope/shared/wire.h>
 
@@ -205,13 +205,13 @@ std::optional<LastFailure> failure_of(const ms_failure& failure) {
     return last;
 }
 
-std::optional<GpuFailure> gpu_failure_of(const ms_gpu_failure& failure) {
+std::optional<CudaFailure> cuda_failure_of(const ms_cuda_failure& failure) {
     if (failure.time_ns == 0) return std::nullopt;
-    GpuFailure last{.time_ns = failure.time_ns,
-                    .size = Bytes{failure.bytes},
-                    .device = {},
-                    .reserved = Bytes{failure.held_bytes},
-                    .of_host = failure.kind >= MS_GPU_DEVICE_KINDS};
+    CudaFailure last{.time_ns = failure.time_ns,
+                     .size = Bytes{failure.bytes},
+                     .device = {},
+                     .reserved = Bytes{failure.held_bytes},
+                     .of_host = failure.kind >= MS_CUDA_DEVICE_KINDS};
     if (failure.has_uuid != 0)
         std::copy(std::begin(failure.uuid), std::end(failure.uuid), last.device.emplace().begin());
     return last;
@@ -242,7 +242,7 @@ Result<DeathEvidence> decode_death(std::span<const std::byte> record, std::uint6
                          .oom = mark_of(e.evidence, page_size),
                          .bus = file_of(e.evidence.bus),
                          .failure = failure_of(e.failure),
-                         .gpu_failure = gpu_failure_of(e.gpu_failure),
+                         .cuda_failure = cuda_failure_of(e.cuda_failure),
                          .host_failure = host_failure_of(e.host_failure)};
 }
 

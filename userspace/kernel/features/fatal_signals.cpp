@@ -2,7 +2,7 @@
 
 #include "deaths.skel.h"
 #include "deaths_plain.skel.h"
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
 
 namespace memscope {
 

@@ -13,9 +13,9 @@
 #include "base/fd.h"
 #include "growth.skel.h"
 #include "growth_plain.skel.h"
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
+#include "kernel/bpf/event_ring.h"
 #include "kernel/features/decode.h"
-#include "kernel/features/record_ring.h"
 
 namespace memscope {
 namespace {
@@ -82,8 +82,8 @@ struct GrowthStacks::State {
     std::vector<FaultEvent> faults{};
     std::vector<Link> resident_links{};  // of `resident`
     Ring ring{};
-    std::size_t most_at_once = 1;  // maximum number of records per drain()
-    std::size_t left = 0;          // records that the current drain() may still read
+    std::size_t most_at_once = 1;  // maximum number of events per drain()
+    std::size_t left = 0;          // events that the current drain() may still read
     const KernelEvents* events = nullptr;
     std::uint64_t malformed = 0;
     const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
@@ -162,7 +162,7 @@ Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, cons
     state->ring.reset(
         ring_buffer__new(state->map(state->object->maps.stack_events), State::receive, state.get(), nullptr));
     if (!state->ring) return system_error(errno, "open the ring buffer of call stacks");
-    state->most_at_once = most_records(state->map(state->object->maps.stack_events), sizeof(ms_header));
+    state->most_at_once = most_events(state->map(state->object->maps.stack_events), sizeof(ms_header));
     auto others = programs;
     std::erase(others, resident);
     std::erase(others, fault);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernel/features/kernel_feature.h"
+#include "kernel/kernel_feature.h"
 #include "model/growth/growth.h"
 #include "model/growth/stack.h"
 #include <memscope/shared/stacks.h>

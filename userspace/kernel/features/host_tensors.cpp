@@ -11,8 +11,8 @@
 
 #include "host_tensors.skel.h"
 #include "host_tensors_plain.skel.h"
-#include "kernel/features/bpf_object.h"
-#include "kernel/features/map_entries.h"
+#include "kernel/bpf/bpf_object.h"
+#include "kernel/bpf/map_entries.h"
 
 namespace memscope {
 namespace {

@@ -1,59 +1,16 @@
 #pragma once
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/units.h"
-#include "kernel/features/kernel_feature.h"
-#include "kernel/features/user_probes.h"
-#include "model/growth/stack.h"
-#include <memscope/shared/host_tensors.h>
+#include "kernel/bpf/user_probes.h"
+#include "kernel/kernel_feature.h"
+#include "model/growth/host_tensors.h"
+#include "model/probe_places.h"
 
 namespace memscope {
-
-// A function of PyTorch's memory reporter in a library file.
-struct HostTensorPlace {
-    ms_host_tensor_call call{};
-    std::uint64_t offset = 0;
-};
-
-// Storages of PyTorch's host tensors that one process holds.
-struct HostTensorAccount {
-    ProcessId process{};
-    SpaceId space{};
-    std::int64_t bytes = 0;
-    std::uint64_t storages = 0;
-    std::int64_t lost = 0;  // bytes of storages that found the map full
-};
-
-// A hash of a process and of the Python calls of a stack. A stack without Python calls has a CallsId of its own.
-enum class CallsId : std::uint64_t {};
-
-// Bytes of one stack that are still held, 0 if all were freed.
-struct HostTensorSite {
-    SpaceId space{};
-    StackId stack = kNoStack;
-    CallsId calls{};
-    std::int64_t bytes = 0;
-};
-
-// Frees of all stacks with the same Python calls since the last reading: the lowest number of live bytes right after a
-// free, the highest number right before a free, and the largest fall from a high number to a later low number.
-struct HostTensorFrees {
-    std::int64_t low = 0;
-    std::int64_t high = 0;
-    std::int64_t fall = 0;
-};
-
-struct HostTensorReading {
-    using Calls = std::pair<SpaceId, CallsId>;
-    std::vector<HostTensorSite> sites{};
-    std::map<Calls, std::optional<HostTensorFrees>> calls{};  // of all sites; `nullopt`: nothing was freed
-};
 
 // Follows the storages of PyTorch's host tensors with user probes, in every copy of its library that processes have
 // mapped. Loaded when the first copy is found. Needs GrowthStacks, which identifies address spaces and reads stacks.

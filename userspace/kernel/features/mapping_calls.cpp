@@ -1,6 +1,6 @@
 #include "kernel/features/mapping_calls.h"
 
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
 #include "memory.skel.h"
 #include "memory_plain.skel.h"
 

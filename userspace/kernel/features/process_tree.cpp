@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
+#include "kernel/bpf/event_ring.h"
 #include "kernel/features/decode.h"
-#include "kernel/features/record_ring.h"
 #include "tree.skel.h"
 #include "tree_plain.skel.h"
 #include <memscope/shared/ranges.h>
@@ -30,9 +30,9 @@ struct ProcessTree::State {
     explicit State(BpfObject<tree_bpf> loaded) : object(std::move(loaded)) {}
 
     BpfObject<tree_bpf> object;
-    RecordRing<TreeEvent> tree{[](auto record) { return decode_tree_event(record, page_bytes()); }};
-    RecordRing<DeathEvidence> deaths{[](auto record) { return decode_death(record, page_bytes()); }};
-    RecordRing<RangeEvent> ranges{decode_range_event, sizeof(ms_range)};  // open only if ranges are followed
+    EventRing<TreeEvent> tree{[](auto record) { return decode_tree_event(record, page_bytes()); }};
+    EventRing<DeathEvidence> deaths{[](auto record) { return decode_death(record, page_bytes()); }};
+    EventRing<RangeEvent> ranges{decode_range_event, sizeof(ms_range)};  // open only if ranges are followed
 };
 
 ProcessTree::ProcessTree(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -84,7 +84,7 @@ int ProcessTree::targets_map() const { return bpf_map__fd(state_->object->maps.t
 
 SharedMaps ProcessTree::shared_maps() const {
     return maps_of(state_->object.object(), {"targets", "members", "mappings", "ranges", "death_evidence", "deaths",
-                                             "gpu_failures", "host_failures", "tree_events"});
+                                             "cuda_failures", "host_failures", "tree_events"});
 }
 
 std::vector<int> ProcessTree::event_fds() const {

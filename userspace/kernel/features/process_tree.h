@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "kernel/features/kernel_feature.h"
+#include "kernel/kernel_feature.h"
 
 namespace memscope {
 

@@ -1,6 +1,6 @@
 #include "kernel/features/reclaim_timer.h"
 
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
 #include "reclaim.skel.h"
 #include "reclaim_plain.skel.h"
 

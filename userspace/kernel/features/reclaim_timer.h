@@ -2,7 +2,7 @@
 #include <memory>
 #include <optional>
 
-#include "kernel/features/kernel_feature.h"
+#include "kernel/kernel_feature.h"
 #include "model/processes/process.h"
 #include "model/reclaim.h"
 

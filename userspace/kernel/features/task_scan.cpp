@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "kernel/features/bpf_object.h"
+#include "kernel/bpf/bpf_object.h"
 #include "kernel/features/decode.h"
 #include "tasks.skel.h"
 #include "tasks_plain.skel.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <span>
 
-#include "kernel/features/kernel_feature.h"
+#include "kernel/kernel_feature.h"
 #include "model/processes/process.h"
 
 namespace memscope {

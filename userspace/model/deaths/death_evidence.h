@@ -4,7 +4,7 @@
 #include <string>
 
 #include "model/deaths/death.h"
-#include "model/gpu/gpu_account.h"
+#include "model/gpu/gpu.h"
 #include "model/processes/process.h"
 
 namespace memscope {
@@ -60,7 +60,7 @@ struct LastFailure {
 };
 
 // A refused allocation of the CUDA driver.
-struct GpuFailure {
+struct CudaFailure {
     std::uint64_t time_ns = 0;
     Bytes size{};
     std::optional<GpuUuid> device{};  // as the driver reported it to the process; none: not known
@@ -80,13 +80,13 @@ struct DeathEvidence {
     CgroupId target = kNoCgroup;  // innermost watched cgroup of the process
     pid_t parent = 0;
     std::string comm{};
-    int exit_code = 0;                        // as wait() returns it
-    std::optional<SentSignal> kill{};         // the first SIGKILL
-    std::optional<SentSignal> other{};        // the last other fatal signal
-    std::optional<OomMark> oom{};             // mark of the OOM killer
-    std::optional<FaultedFile> bus{};         // of the last SIGBUS
-    std::optional<LastFailure> failure{};     // the last failed allocation
-    std::optional<GpuFailure> gpu_failure{};  // the last failed allocation of a GPU
+    int exit_code = 0;                          // as wait() returns it
+    std::optional<SentSignal> kill{};           // the first SIGKILL
+    std::optional<SentSignal> other{};          // the last other fatal signal
+    std::optional<OomMark> oom{};               // mark of the OOM killer
+    std::optional<FaultedFile> bus{};           // of the last SIGBUS
+    std::optional<LastFailure> failure{};       // the last failed allocation
+    std::optional<CudaFailure> cuda_failure{};  // the last failed allocation of a GPU
     std::optional<HostTensorFailure> host_failure{};
 };
 

@@ -12,7 +12,18 @@ void add(std::optional<Bytes>& sum, const std::optional<Bytes>& more) {
 
 }  // namespace
 
-std::string_view name_of(GpuApi api) {
+GpuId gpu_id(const GpuUuid& uuid) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    GpuId id = "GPU";
+    for (std::size_t i = 0; i < uuid.size(); ++i) {
+        if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) id += '-';
+        id += kDigits[uuid[i] >> 4U];
+        id += kDigits[uuid[i] & 0xFU];
+    }
+    return id;
+}
+
+std::string_view name_of(CudaApi api) {
     static constexpr std::string_view kNames[] = {"alloc", "vmm", "pool", "managed"};
     return kNames[static_cast<std::size_t>(api)];
 }

@@ -16,10 +16,13 @@ namespace memscope {
 // A device by its UUID ("GPU-...", "MIG-..."). Empty: the device is not known.
 using GpuId = std::string;
 
-// The API by which a process has reserved memory of a device. Metrics and JSON export the names.
-enum class GpuApi { alloc, vmm, pool, managed };
-inline constexpr GpuApi kGpuApis[] = {GpuApi::alloc, GpuApi::vmm, GpuApi::pool, GpuApi::managed};
-std::string_view name_of(GpuApi api);
+using GpuUuid = std::array<std::uint8_t, 16>;
+GpuId gpu_id(const GpuUuid& uuid);  // "GPU-..."
+
+// The API of the CUDA driver by which a process has reserved memory of a device. Metrics and JSON export the names.
+enum class CudaApi { alloc, vmm, pool, managed };
+inline constexpr CudaApi kCudaApis[] = {CudaApi::alloc, CudaApi::vmm, CudaApi::pool, CudaApi::managed};
+std::string_view name_of(CudaApi api);
 
 // How host memory was pinned. Metrics and JSON export the names.
 enum class PinnedKind { allocated, registered };
@@ -54,11 +57,11 @@ struct GpuDevice {
 
 // Memory that one process or one role holds on one device.
 struct GpuUse {
-    std::optional<Bytes> used{};                        // from NVML; contexts included
-    std::array<Bytes, std::size(kGpuApis)> reserved{};  // from calls of the CUDA driver
-    std::optional<Bytes> tensors{};                     // from PyTorch's static probes
+    std::optional<Bytes> used{};                         // from NVML; contexts included
+    std::array<Bytes, std::size(kCudaApis)> reserved{};  // from calls of the CUDA driver
+    std::optional<Bytes> tensors{};                      // from PyTorch's static probes
 
-    Bytes of(GpuApi api) const { return reserved[static_cast<std::size_t>(api)]; }
+    Bytes of(CudaApi api) const { return reserved[static_cast<std::size_t>(api)]; }
     Bytes reserved_total() const;
     // Reserved, but in no tensor: cached, fragmented, or held by libraries other than PyTorch. None: not known.
     std::optional<Bytes> cached() const;

@@ -31,6 +31,14 @@ struct ProcessId {
     auto fields() { return std::tie(pid, start_ns); }  // packed without the padding between them
 };
 
+// A process from its start or exec to its next exec. Each BPF object that follows calls of processes numbers the
+// instances itself.
+struct ProcessInstance {
+    ProcessId id{};
+    std::uint64_t instance = 0;
+    auto operator<=>(const ProcessInstance&) const = default;
+};
+
 enum class Role { launcher, trainer, dataloader_worker, compile_worker, helper, other };
 constexpr Role kRoles[] = {Role::launcher,       Role::trainer, Role::dataloader_worker,
                            Role::compile_worker, Role::helper,  Role::other};

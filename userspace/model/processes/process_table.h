@@ -30,7 +30,7 @@ struct TrackedProcess {
     bool growth_begun = false;        // its growth is followed
     bool gpu_context = false;         // has been seen on a GPU since its last exec
     std::optional<int> gpu_index{};   // index of the GPU, if it was seen on only one
-    bool cuda_begun = false;          // its calls of the CUDA driver are followed
+    bool gpu_probes_begun = false;    // its calls of the CUDA driver and its GPU tensors are followed
     bool host_tensors_begun = false;  // its storages of PyTorch's host tensors are followed
     bool born_here = false;           // started while watched, so all its faults count
     bool scanned = false;             // `task` has values of a scan, not only of events

@@ -76,7 +76,7 @@ void write_use(JsonWriter& json, const GpuId& id, const GpuUse& use) {
     json.field("used_bytes", use.used);
     if (use.reserved_total().n > 0)
         json.object("reserved_bytes", [&] {
-            for (const GpuApi api : kGpuApis) json.field(name_of(api), use.of(api));
+            for (const CudaApi api : kCudaApis) json.field(name_of(api), use.of(api));
         });
     if (use.tensors) json.field("tensor_bytes", *use.tensors);
     if (const auto cached = use.cached()) json.field("cached_bytes", *cached);

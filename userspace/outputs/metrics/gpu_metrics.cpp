@@ -85,7 +85,7 @@ void reserved(const Snapshot& snapshot, Samples& out) {
     each_target_with_gpu(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
         for (const auto& [where, use] : gpu.roles) {
             if (use.reserved_total().n == 0) continue;
-            for (const GpuApi api : kGpuApis)
+            for (const CudaApi api : kCudaApis)
                 out.add(with(target, where.first, {where.second, name_of(api)}), number(use.of(api)));
         }
     });

@@ -1,8 +1,11 @@
 #include "sources/cgroup/cgroup_path.h"
 
 #include <algorithm>
+#include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <optional>
+#include <sys/stat.h>
 
 #include "base/text.h"
 #include "sources/cgroup/cgroup_glob.h"
@@ -63,6 +66,18 @@ std::optional<std::size_t> unlikeness(std::string_view wanted, std::string_view 
     const bool part = (wanted.size() >= kShortestPart && name.find(wanted) != std::string_view::npos) ||
                       (name.size() >= kShortestPart && wanted.find(name) != std::string_view::npos);
     return part ? std::optional(kTypos + 1) : std::nullopt;
+}
+
+constexpr int kKernfsHandle = 0xFE;  // FILEID_KERNFS: the handle is the id
+
+std::optional<std::string> path_from(const CgroupHierarchy& hierarchy, CgroupId id, std::string path) {
+    for (;;) {
+        struct stat status{};
+        if (::stat((hierarchy.mount / path).c_str(), &status) == 0 && CgroupId{status.st_ino} == id) return path;
+        if (path.empty()) return std::nullopt;
+        const auto cut = path.rfind('/');
+        path.resize(cut == std::string::npos ? 0 : cut);
+    }
 }
 
 }  // namespace
@@ -130,6 +145,26 @@ Result<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version
     auto path = parse_cgroup_path(*text, version);
     if (!path) return plain_error("no cgroup of the memory controller in " + file.native());
     return *std::move(path);
+}
+
+std::optional<std::string> cgroup_path_of(const CgroupHierarchy& hierarchy, CgroupId id, const std::string& near) {
+    if (id == kNoCgroup) return std::nullopt;
+    if (!near.starts_with('/'))
+        if (auto path = path_from(hierarchy, id, near)) return path;
+    const auto mount = open_directory(hierarchy.mount);
+    if (!mount) return std::nullopt;
+    alignas(file_handle) char bytes[sizeof(file_handle) + sizeof id];
+    auto* handle = reinterpret_cast<file_handle*>(bytes);
+    handle->handle_bytes = sizeof id;
+    handle->handle_type = kKernfsHandle;
+    std::memcpy(bytes + sizeof(file_handle), &id, sizeof id);
+    const Fd directory(::open_by_handle_at(mount->get(), handle, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!directory) return std::nullopt;
+    std::error_code error;
+    const fs::path path = fs::read_symlink("/proc/self/fd/" + std::to_string(directory.get()), error);
+    const fs::path below = path.lexically_relative(hierarchy.mount);
+    if (error || below.empty() || *below.begin() == "..") return std::nullopt;
+    return below == "." ? std::string() : below.string();
 }
 
 std::string common_cgroup(const std::vector<std::string>& paths) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "model/processes/process.h"
 #include "sources/cgroup/cgroup_hierarchy.h"
 
 namespace memscope {
@@ -23,6 +24,9 @@ Result<CgroupName> parse_cgroup_name(std::string_view typed, const CgroupHierarc
 // The cgroup of a process in the hierarchy of the memory controller, without slashes around it; "" is the root.
 std::optional<std::string> parse_cgroup_path(std::string_view proc_pid_cgroup, int version);
 Result<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version);
+// Path of the cgroup below the hierarchy. None if it was removed. The search goes from the cgroup at `near` to the
+// root. A cgroup elsewhere is found only with CAP_DAC_READ_SEARCH and where open_by_handle_at() is permitted.
+std::optional<std::string> cgroup_path_of(const CgroupHierarchy& hierarchy, CgroupId id, const std::string& near);
 // The innermost cgroup that contains all these cgroups.
 std::string common_cgroup(const std::vector<std::string>& paths);
 

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "base/files.h"
-#include "sources/elf/symbol_cache.h"
+#include "sources/elf/symbol_table.h"
 #include "sources/proc/mapped_file.h"
 #include "sources/proc/process_maps.h"
 

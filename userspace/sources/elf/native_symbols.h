@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "model/growth/growth.h"
 #include "sources/elf/native_reads.h"
-#include "sources/elf/symbol_cache.h"
+#include "sources/elf/symbol_table.h"
 #include "sources/proc/process_maps.h"
 
 namespace memscope {

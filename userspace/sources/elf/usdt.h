@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "sources/elf/elf_file.h"
-#include <memscope/shared/torch.h>
+#include <memscope/shared/gpu_tensors.h>
 
 namespace memscope {
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "sources/gpu/mapped_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "sources/heap/address_claims.h"
 #include "sources/heap/allocators.h"
 #include "sources/heap/glibc_arenas.h"

@@ -1,7 +1,7 @@
 #include "watch/deaths/death_lookups.h"
 
 #include "base/text.h"
-#include "sources/cgroup/cgroup_by_id.h"
+#include "sources/cgroup/cgroup_path.h"
 #include "sources/proc/mountinfo.h"
 
 namespace memscope {

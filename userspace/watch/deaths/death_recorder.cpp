@@ -64,9 +64,9 @@ void name_owner(Death& death, const DeathEvidence& evidence, const TargetState& 
 void describe_gpu(Death& death, const DeathEvidence& evidence, const Surroundings& around) {
     constexpr std::size_t kMostHolders = 16;
     GpuShortage& shortage = *death.gpu;
-    const std::uint64_t failed_ns = evidence.gpu_failure->time_ns;
+    const std::uint64_t failed_ns = evidence.cuda_failure->time_ns;
     const auto sample = around.lookups.gpus ? around.lookups.gpus(failed_ns, evidence.time_ns) : NvmlPoller::Sample{};
-    shortage.gpu = device_of(evidence.gpu_failure->device, evidence.id.pid, sample.devices);
+    shortage.gpu = device_of(evidence.cuda_failure->device, evidence.id.pid, sample.devices);
     const auto device = std::ranges::find(sample.devices, shortage.gpu, &GpuDevice::id);
     if (device == sample.devices.end()) return;
     shortage.index = device->index;

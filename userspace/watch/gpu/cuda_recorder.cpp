@@ -75,8 +75,8 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
     };
     auto sites = calls.sites();  // read first: the BPF program makes an account before its sites
     std::map<AccountKey, Known> living;
-    std::set<CudaProcess> unknown;
-    for (GpuAccount& account : calls.accounts()) {
+    std::set<ProcessInstance> unknown;
+    for (CudaAccount& account : calls.accounts()) {
         const TrackedProcess* process = process_of(account.process.id);
         const Known known{.account = account, .device = device_of(account, around.devices)};
         if (process) count_failures(known, *process, around.targets);
@@ -88,7 +88,7 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
     }
     // A new process is in the process table at the next tick at the latest. A process that is missing there twice has
     // left all targets.
-    for (const CudaProcess& process : unknown) {
+    for (const ProcessInstance& process : unknown) {
         if (!unknown_.contains(process)) continue;
         calls.forget(process);
         std::erase_if(counted_failures_, [&](const auto& each) {
@@ -96,7 +96,7 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
         });
     }
     unknown_ = std::move(unknown);
-    std::erase_if(sites, [&](const GpuSite& site) {
+    std::erase_if(sites, [&](const CudaSite& site) {
         const auto account = living.find({site.process.id.pid, site.process.instance, site.device});
         const bool holds = account != living.end() && account->second.account.generation == site.generation;
         if (!holds && !is_unknown(site.process)) calls.forget(site);
@@ -116,8 +116,8 @@ void CudaRecorder::sweep(CudaCalls& calls) {
     calls.sweep(kMostAllocationsSweptPerTick);
 }
 
-bool CudaRecorder::is_unknown(const CudaProcess& process) const {
-    return std::ranges::any_of(unknown_, [&](const CudaProcess& each) {
+bool CudaRecorder::is_unknown(const ProcessInstance& process) const {
+    return std::ranges::any_of(unknown_, [&](const ProcessInstance& each) {
         return each.instance == process.instance && each.id.pid == process.id.pid;
     });
 }
@@ -167,12 +167,12 @@ CudaRecorder::HeldPlanes CudaRecorder::held(const std::vector<Process>& processe
         held.pinned.elsewhere += number(known.account.pinned.total());
         held.gpu.lost += number(known.account.lost);
     }
-    for (const GpuSite& site : sites_) {
+    for (const CudaSite& site : sites_) {
         const auto account = accounts_.find({site.process.id.pid, site.process.instance, site.device});
         const auto process = wanted.find(site.process.id.pid);
         if (account == accounts_.end() || process == wanted.end()) continue;
         if (process->second != account->second.account.process.id) continue;
-        Held& plane = std::holds_alternative<GpuApi>(site.kind) ? held.gpu : held.pinned;
+        Held& plane = std::holds_alternative<CudaApi>(site.kind) ? held.gpu : held.pinned;
         plane.stacks.push_back({process->second, site.stack, site.bytes});
         plane.elsewhere -= site.bytes;
     }
@@ -182,7 +182,7 @@ CudaRecorder::HeldPlanes CudaRecorder::held(const std::vector<Process>& processe
 std::set<StackId> CudaRecorder::stacks() const {
     std::set<StackId> stacks;
     const std::lock_guard lock(mutex_);
-    for (const GpuSite& site : sites_) stacks.insert(site.stack);
+    for (const CudaSite& site : sites_) stacks.insert(site.stack);
     return stacks;
 }
 

@@ -9,11 +9,11 @@
 
 #include "base/files.h"
 #include "kernel/session.h"
-#include "model/gpu/gpu_account.h"
+#include "model/gpu/cuda_account.h"
 #include "model/growth/stack.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
-#include "sources/gpu/cuda_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "watch/gpu/library_follower.h"
 #include "watch/targets/target_state.h"
 
@@ -59,16 +59,16 @@ class CudaRecorder {
 
   private:
     using AccountKey = std::tuple<pid_t, std::uint64_t, int>;  // pid, instance (new after an exec), device
-    static AccountKey key_of(const GpuAccount& account) {
+    static AccountKey key_of(const CudaAccount& account) {
         return {account.process.id.pid, account.process.instance, account.device};
     }
     struct Known {
-        GpuAccount account{};
+        CudaAccount account{};
         GpuId device{};
     };
 
     void count_failures(const Known& known, const TrackedProcess& process, WatchedTargets& targets);
-    bool is_unknown(const CudaProcess& process) const;
+    bool is_unknown(const ProcessInstance& process) const;
     void read_accounts(CudaCalls& calls, const Surroundings& around);
     void sweep(CudaCalls& calls);
     void mark_followed(Session& session);
@@ -77,11 +77,11 @@ class CudaRecorder {
     std::uint64_t live_entries_ = 0;
     std::map<AccountKey, std::uint64_t> counted_failures_{};  // failures of each account that targets have counted
 
-    std::set<CudaProcess> unknown_{};  // processes that were not in the process table at the last tick
+    std::set<ProcessInstance> unknown_{};  // processes that were not in the process table at the last tick
 
     mutable std::mutex mutex_{};              // guards the members below
     std::map<AccountKey, Known> accounts_{};  // of running processes
-    std::vector<GpuSite> sites_{};            // of the same processes
+    std::vector<CudaSite> sites_{};           // of the same processes
 };
 
 }  // namespace memscope

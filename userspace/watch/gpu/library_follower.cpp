@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "sources/gpu/mapped_library.h"
+#include "sources/gpu/probed_libraries.h"
 
 namespace memscope {
 namespace {
@@ -24,8 +24,8 @@ MapsReader reader_of(LibraryKind kind) {
     switch (kind) {
         case LibraryKind::cuda:
             return MapsReader::cuda;
-        case LibraryKind::torch:
-            return MapsReader::torch;
+        case LibraryKind::gpu_tensors:
+            return MapsReader::gpu_tensors;
         case LibraryKind::host_tensors:
             break;
     }

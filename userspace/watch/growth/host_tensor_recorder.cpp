@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sources/gpu/host_tensor_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "sources/proc/procfs.h"
 
 namespace memscope {

@@ -9,13 +9,13 @@
 #include "base/files.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "kernel/features/user_probes.h"
+#include "kernel/bpf/user_probes.h"
 #include "watch/helpers/helper_spawner.h"
 
 namespace memscope {
 
 // The user probes of one library. A separate process (the probe holder) attaches, holds and detaches them, because a
-// watched process can block the process that does so: see kernel/features/user_probes.h. The watcher never owns a link,
+// watched process can block the process that does so: see kernel/bpf/user_probes.h. The watcher never owns a link,
 // because the process that closes the last descriptor of a link detaches it.
 //
 // While the kernel waits for an mmap_lock to attach or detach a probe, it also keeps every fork() on the machine

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "sources/gpu/cuda_library.h"
-#include "sources/gpu/host_tensor_library.h"
-#include "sources/gpu/torch_library.h"
+#include "sources/gpu/probed_libraries.h"
 #include "sources/heap/heap_census.h"
 #include "sources/proc/numa.h"
 #include "sources/proc/pagemap.h"
@@ -182,10 +180,10 @@ class Helper {
             if (!library) return library.error();
             answer.cuda = std::move(library->places);
             file = std::move(library->file);
-        } else if (job.kind == LibraryKind::torch) {
-            auto library = open_torch_library(root_, job.pid, job.mapped);
+        } else if (job.kind == LibraryKind::gpu_tensors) {
+            auto library = open_gpu_tensor_library(root_, job.pid, job.mapped);
             if (!library) return library.error();
-            answer.torch = std::move(library->places);
+            answer.gpu_tensors = std::move(library->places);
             file = std::move(library->file);
         } else {
             auto library = open_host_tensor_library(root_, job.pid, job.mapped);

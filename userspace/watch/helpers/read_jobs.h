@@ -8,11 +8,9 @@
 
 #include "analysis/sharing/read_schedule.h"
 #include "base/files.h"
-#include "kernel/features/cuda_calls.h"
-#include "kernel/features/host_tensors.h"
-#include "kernel/features/torch_probes.h"
 #include "model/heap/heap.h"
 #include "model/memory.h"
+#include "model/probe_places.h"
 #include "model/processes/process.h"
 #include "model/sharing.h"
 #include "sources/elf/native_reads.h"
@@ -58,7 +56,7 @@ struct MapsAnswer {
     auto fields() { return std::tie(text, began_ns); }
 };
 // The readers of mappings. Each reader counts its reads by itself, so `number` alone does not identify a job.
-enum class MapsReader : std::uint32_t { native_symbols, mapped_growth, cuda, torch, host_tensors };
+enum class MapsReader : std::uint32_t { native_symbols, mapped_growth, cuda, gpu_tensors, host_tensors };
 struct MapsJob {
     static constexpr ReadJob kKind = ReadJob::maps;
     using Answer = MapsAnswer;
@@ -123,13 +121,13 @@ struct SharingJob {
     pid_t asked_of() const { return id.pid; }
 };
 
-enum class LibraryKind : std::uint32_t { cuda, torch, host_tensors };
+enum class LibraryKind : std::uint32_t { cuda, gpu_tensors, host_tensors };
 struct LibraryAnswer {
     Fd file{};  // O_PATH, because closing a FUSE file that is open for reading waits for its server
     std::vector<CudaPlace> cuda{};
-    std::vector<TorchPlace> torch{};
+    std::vector<GpuTensorPlace> gpu_tensors{};
     std::vector<HostTensorPlace> host_tensors{};
-    auto fields() { return std::tie(file, cuda, torch, host_tensors); }
+    auto fields() { return std::tie(file, cuda, gpu_tensors, host_tensors); }
 };
 struct LibraryJob {
     static constexpr ReadJob kKind = ReadJob::library;

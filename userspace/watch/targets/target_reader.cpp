@@ -71,7 +71,7 @@ bool TargetReader::read(const Sources& sources, WatchedTargets& targets, const M
         all_exist = read_memory(target, machine.host, out) && all_exist;
         if (!out.memory) continue;
         if (sources.gpus) out.gpu = sources.gpus->of(out.processes);
-        sources.cuda.describe(out.processes, out.gpu);
+        sources.gpu_probes.describe(out.processes, out.gpu);
         out.shm = target.shm.read(sources.helpers.quick, out.processes, now_ns);
         if (sources.growth && target.judge.wants_lines(std::chrono::nanoseconds(now_ns)))
             out.lines = sources.growth->lines(out.processes);

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "kernel/features/reclaim_timer.h"
 #include "model/snapshot.h"
-#include "watch/gpu/cuda_watch.h"
+#include "watch/gpu/gpu_probe_watch.h"
 #include "watch/gpu/nvml_watch.h"
 #include "watch/growth/growth_recorder.h"
 #include "watch/helpers/read_jobs.h"
@@ -44,7 +44,7 @@ class TargetReader {
         ReadHelpers& helpers;
         ReclaimTimer* stalls;   // null: the kernel has no hooks for reclaim
         const NvmlWatch* gpus;  // null: the user has switched GPUs off
-        const CudaWatch& cuda;
+        const GpuProbeWatch& gpu_probes;
         GrowthRecorder* growth;  // null: growth is not followed
     };
 

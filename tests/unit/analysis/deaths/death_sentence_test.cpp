@@ -62,7 +62,7 @@ TEST(DeathSentence, NamesTheFullFileSystem) {
 TEST(DeathSentence, NamesTheHoldersOfGpuMemory) {
     constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
     DeathEvidence evidence = exited_with(1);
-    evidence.gpu_failure = GpuFailure{.time_ns = evidence.time_ns - kSecond / 2, .size = Bytes{2 * kGiB}};
+    evidence.cuda_failure = CudaFailure{.time_ns = evidence.time_ns - kSecond / 2, .size = Bytes{2 * kGiB}};
     EXPECT_EQ(
         explanation(evidence),
         "python (pid 100, trainer, rank 3) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it on its "

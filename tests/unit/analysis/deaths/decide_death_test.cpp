@@ -236,30 +236,30 @@ TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
 
 TEST(DeathAfterACudaFailure, HasTheDeviceAndTheSize) {
     DeathEvidence evidence = exited_with(1);
-    evidence.gpu_failure =
-        GpuFailure{.time_ns = evidence.time_ns - kSecond, .size = Bytes{1 << 20}, .device = GpuUuid{1}};
+    evidence.cuda_failure =
+        CudaFailure{.time_ns = evidence.time_ns - kSecond, .size = Bytes{1 << 20}, .device = GpuUuid{1}};
     const auto death = decide_death(evidence, {});
     ASSERT_TRUE(death && death->gpu);
     EXPECT_EQ(name_of(death->cause), "cuda_oom");
     EXPECT_EQ(death->gpu->gpu, "GPU-01000000-0000-0000-0000-000000000000");
     EXPECT_EQ(death->gpu->size, Bytes{1 << 20});
     EXPECT_EQ(death->gpu->before_exit, Seconds{1});
-    evidence.gpu_failure->time_ns = evidence.time_ns - MS_FAILURE_EXPLAINS_NS;
+    evidence.cuda_failure->time_ns = evidence.time_ns - MS_FAILURE_EXPLAINS_NS;
     EXPECT_EQ(cause_of(evidence), "none") << "too long ago";
-    evidence.gpu_failure->time_ns = evidence.time_ns - kSecond;
+    evidence.cuda_failure->time_ns = evidence.time_ns - kSecond;
     evidence.exit_code = 0;
     EXPECT_EQ(cause_of(evidence), "none") << "it exited normally";
     DeathEvidence killed = ended_by(SIGKILL);
-    killed.gpu_failure = evidence.gpu_failure;
+    killed.cuda_failure = evidence.cuda_failure;
     EXPECT_EQ(cause_of(killed), "sigkill");
 }
 
 TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
     DeathEvidence evidence = exited_with(1);
     evidence.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
-    evidence.gpu_failure = GpuFailure{.time_ns = evidence.time_ns - 2 * kSecond, .size = Bytes{1}};
+    evidence.cuda_failure = CudaFailure{.time_ns = evidence.time_ns - 2 * kSecond, .size = Bytes{1}};
     EXPECT_EQ(cause_of(evidence), "alloc_failed");
-    evidence.gpu_failure->time_ns = evidence.time_ns - kSecond / 2;
+    evidence.cuda_failure->time_ns = evidence.time_ns - kSecond / 2;
     EXPECT_EQ(cause_of(evidence), "cuda_oom");
 }
 
@@ -280,7 +280,7 @@ TEST(DeathAfterAFailedAllocation, OfPyTorchHasTheSizeOfTheTensor) {
     EXPECT_EQ(both->allocation->before_exit, Seconds{1});
     evidence.host_failure->time_ns = evidence.time_ns - MS_FAILURE_EXPLAINS_NS;
     EXPECT_FALSE(decide_death(evidence, {})->allocation->tensor) << "too long ago";
-    evidence.gpu_failure = GpuFailure{.time_ns = evidence.time_ns - kSecond, .size = Bytes{1}};
+    evidence.cuda_failure = CudaFailure{.time_ns = evidence.time_ns - kSecond, .size = Bytes{1}};
     EXPECT_EQ(cause_of(evidence), "cuda_oom");
     evidence.host_failure->time_ns = evidence.time_ns - kSecond / 2;
     EXPECT_EQ(cause_of(evidence), "alloc_failed");

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <gtest/gtest.h>
 
+#include <memscope/shared/cuda.h>
 #include <memscope/shared/deaths.h>
-#include <memscope/shared/gpu.h>
 #include <memscope/shared/ranges.h>
 
 namespace memscope {
@@ -37,27 +37,27 @@ TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
 
 TEST(DecodeDeath, HasWhatTheCudaDriverRefused) {
     ms_death e = death_record();
-    EXPECT_FALSE(decoded(e)->gpu_failure);
-    e.gpu_failure = {.time_ns = 80,
-                     .bytes = 70,
-                     .held_bytes = 60,
-                     .device = 1,
-                     .kind = MS_GPU_POOL,
-                     .has_uuid = 1,
-                     .pad = 0,
-                     .uuid = {9}};
+    EXPECT_FALSE(decoded(e)->cuda_failure);
+    e.cuda_failure = {.time_ns = 80,
+                      .bytes = 70,
+                      .held_bytes = 60,
+                      .device = 1,
+                      .kind = MS_CUDA_KIND_POOL,
+                      .has_uuid = 1,
+                      .pad = 0,
+                      .uuid = {9}};
     auto evidence = decoded(e);
-    ASSERT_TRUE(evidence && evidence->gpu_failure);
-    EXPECT_EQ(evidence->gpu_failure->time_ns, 80U);
-    EXPECT_EQ(evidence->gpu_failure->size, Bytes{70});
-    EXPECT_EQ(evidence->gpu_failure->reserved, Bytes{60});
-    EXPECT_EQ(evidence->gpu_failure->device, GpuUuid{9});
-    EXPECT_FALSE(evidence->gpu_failure->of_host);
-    e.gpu_failure.kind = MS_GPU_PINNED_ALLOC;
-    e.gpu_failure.has_uuid = 0;
+    ASSERT_TRUE(evidence && evidence->cuda_failure);
+    EXPECT_EQ(evidence->cuda_failure->time_ns, 80U);
+    EXPECT_EQ(evidence->cuda_failure->size, Bytes{70});
+    EXPECT_EQ(evidence->cuda_failure->reserved, Bytes{60});
+    EXPECT_EQ(evidence->cuda_failure->device, GpuUuid{9});
+    EXPECT_FALSE(evidence->cuda_failure->of_host);
+    e.cuda_failure.kind = MS_CUDA_KIND_PINNED_ALLOC;
+    e.cuda_failure.has_uuid = 0;
     evidence = decoded(e);
-    EXPECT_TRUE(evidence->gpu_failure->of_host);
-    EXPECT_FALSE(evidence->gpu_failure->device);
+    EXPECT_TRUE(evidence->cuda_failure->of_host);
+    EXPECT_FALSE(evidence->cuda_failure->device);
 }
 
 TEST(DecodeDeath, KeepsEveryField) {

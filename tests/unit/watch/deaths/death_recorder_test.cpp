@@ -217,8 +217,8 @@ TEST_F(Recorded, AFailedCudaAllocationIsExplainedByWhatTheDriverSaidThen) {
     };
     DeathEvidence evidence{
         .time_ns = 499 * kSecond, .id = kWorker, .target = kInner, .comm = "python", .exit_code = 1 << 8};
-    evidence.gpu_failure =
-        GpuFailure{.time_ns = 498 * kSecond, .size = Bytes{2 * kGiB}, .device = uuid, .reserved = Bytes{8 * kGiB}};
+    evidence.cuda_failure =
+        CudaFailure{.time_ns = 498 * kSecond, .size = Bytes{2 * kGiB}, .device = uuid, .reserved = Bytes{8 * kGiB}};
     recorder_.take(evidence);
     const Death then = settled(kInner).deaths.at(0);
     ASSERT_TRUE(then.gpu);
