@@ -5,10 +5,8 @@ Needs root and tmux; takes 25 s. MEMSCOPE names the binary (default: build/memsc
 """
 import fcntl
 import os
-import pathlib
 import pty
 import re
-import shlex
 import shutil
 import signal
 import struct
@@ -19,87 +17,13 @@ import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
-from harness import Cgroup, Checks, GaveUp, Watcher, free_port, process, run_as_root, tail, wait_for  # noqa: E402
+from harness import Cgroup, Checks, GaveUp, Watcher, free_port, process, run_as_root, wait_for  # noqa: E402
+from screen import LAUNCHER, MEMSCOPE, MIB, PATIENCE, Screen  # noqa: E402
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 ME = f'ms-view-{os.getpid()}'
-MIB = 1 << 20
 SLEEPER = [sys.executable, '-c', 'import signal; signal.pause()']
-# A launcher, a trainer that grows, two workers forked from it, the second of which has a hostile name.
-TRAINER = r'''
-import ctypes, os, time
-for i in range(2):
-    if os.fork() == 0:
-        held = b"w" * ((20 - 4 * i) << 20)
-        if i: ctypes.CDLL(None).prctl(15, b"\x1b[2J\n\xe7\x95\x8c\xff")
-        time.sleep(1000)
-held = [b"m" * (60 << 20)]
-while True:
-    held.append(b"g" * (1 << 18)); time.sleep(0.1)
-    if len(held) > 400: time.sleep(1000)
-'''
-LAUNCHER = ['sh', '-c', f'{shlex.quote(sys.executable)} -c {shlex.quote(TRAINER)} train.py; exit']
-# Prints what a shell would see: the modes of the terminal before and after, and the exit status of the program.
-SESSION = 'ulimit -c 0; stty -g >before; {environment} {program}; echo $? >rc; stty -g >after; echo "BACK IN THE SHELL"; sleep 1000'
 
 check = Checks()
-PATIENCE = 15  # seconds: only a failing check waits that long, and a machine may be busy
-
-
-class Screen:
-    """A terminal of its own with memscope in it."""
-
-    def __init__(self, folder, width, height, *options, environment='LC_ALL=C'):
-        self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
-        self.name = f'{ME}-{self.folder.name}'
-        usual = [] if '--interval' in options or options[0] == 'replay' else ['--interval', '100ms', '--listen', 'none']
-        program = shlex.join([MEMSCOPE, *options, *usual])
-        command = SESSION.format(program=program, environment=environment and f'env {environment}')
-        self.start = ['-f', '/dev/null', 'new-session', '-d', '-x', str(width), '-y', str(height), '-c', str(self.folder), command]
-
-    def tmux(self, *arguments):
-        return subprocess.run(['tmux', '-u', '-L', self.name, *arguments], capture_output=True, timeout=10, text=True)
-
-    def __enter__(self):
-        started = self.tmux(*self.start)
-        if started.returncode != 0:
-            raise GaveUp(f'tmux: {started.stderr}')
-        return self
-
-    def __exit__(self, *_):
-        self.tmux('kill-server')
-
-    def text(self):
-        return self.tmux('capture-pane', '-p').stdout
-
-    def shows(self, pattern, seconds=PATIENCE):
-        return wait_for(lambda: re.search(pattern, self.text(), re.M), seconds, 0.05)
-
-    def hides(self, pattern, seconds=PATIENCE):
-        return wait_for(lambda: not re.search(pattern, self.text(), re.M), seconds, 0.05)
-
-    def keys(self, *names):
-        self.tmux('send-keys', *names)
-
-    def resize(self, width, height):
-        self.tmux('resize-window', '-x', str(width), '-y', str(height))
-
-    def child(self):
-        shell = self.tmux('display', '-p', '#{pane_pid}').stdout.strip()
-        return int(pathlib.Path(f'/proc/{shell}/task/{shell}/children').read_text().split()[0])
-
-    def ended(self):
-        """The exit status, as the shell has it."""
-        wait_for((self.folder / 'after').exists, PATIENCE, 0.05)
-        return tail(self.folder / 'rc')
-
-    def restored(self):
-        """None if the terminal is as it was before, else what differs."""
-        self.shows('BACK IN THE SHELL')
-        flags = self.tmux('display', '-p', '#{alternate_on} #{cursor_flag}').stdout.split()
-        modes = [tail(self.folder / when) for when in ('before', 'after')]
-        return None if flags == ['0', '1'] and modes[0] == modes[1] != '' else (flags, modes)
 
 
 def narrow(folder, job):

@@ -11,9 +11,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Cgroup, Checks, process, run_as_root  # noqa: E402
-from live_view import LAUNCHER, MEMSCOPE, MIB, Screen  # noqa: E402
+from screen import LAUNCHER, MEMSCOPE, MIB, Screen  # noqa: E402
 
 check = Checks()
 NAME = f'ms-replay-{os.getpid()}'
