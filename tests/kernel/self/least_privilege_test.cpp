@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "kernel/in_a_process.h"
-#include "watched.h"
+#include "kernel/watched.h"
 
 namespace memscope {
 namespace least_privilege_test {

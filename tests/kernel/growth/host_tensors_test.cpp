@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/deaths.h"
-#include "kernel/fake_host_tensors.h"
+#include "kernel/deaths/deaths.h"
+#include "kernel/growth/fake_host_tensors.h"
 
 namespace memscope {
 

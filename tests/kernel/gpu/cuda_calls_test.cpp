@@ -1,7 +1,7 @@
 // Memory that processes allocate from the CUDA driver: the sums equal those of the calls, to the byte.
 #include <thread>
 
-#include "kernel/fake_cuda.h"
+#include "kernel/gpu/fake_cuda.h"
 
 namespace memscope {
 namespace cuda_calls_test {

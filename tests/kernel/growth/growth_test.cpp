@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "kernel/grown.h"
+#include "kernel/growth/grown.h"
 
 namespace memscope {
 namespace growth_test {

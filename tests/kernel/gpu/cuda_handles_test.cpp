@@ -1,7 +1,7 @@
 // Memory that is allocated without an address (cuMemCreate): counted by its handle, independent of its mappings.
 #include <thread>
 
-#include "kernel/fake_cuda.h"
+#include "kernel/gpu/fake_cuda.h"
 
 namespace memscope {
 namespace cuda_handles_test {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/grown.h"
+#include "kernel/growth/grown.h"
 #include "kernel/plan.h"
 #include "kernel/session.h"
 #include "support/few_descriptors.h"

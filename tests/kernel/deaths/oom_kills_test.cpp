@@ -1,5 +1,5 @@
 // Real OOM kills: the victim, the process that asked for memory, and the owner of the limit.
-#include "kernel/deaths.h"
+#include "kernel/deaths/deaths.h"
 
 namespace memscope {
 namespace oom_kills_test {

@@ -1,5 +1,5 @@
 // Real deaths that the OOM killer did not cause, and exits that are no deaths.
-#include "kernel/deaths.h"
+#include "kernel/deaths/deaths.h"
 
 #include <fcntl.h>
 #include <fstream>

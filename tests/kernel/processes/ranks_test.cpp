@@ -1,5 +1,5 @@
 // The limit on the number of ranks, in all data that is kept by rank.
-#include "kernel/ranks.h"
+#include "kernel/processes/ranks.h"
 
 namespace memscope {
 namespace ranks_test {

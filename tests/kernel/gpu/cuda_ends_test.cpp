@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/deaths.h"
-#include "kernel/fake_cuda.h"
+#include "kernel/deaths/deaths.h"
+#include "kernel/gpu/fake_cuda.h"
 
 namespace memscope {
 namespace cuda_ends_test {

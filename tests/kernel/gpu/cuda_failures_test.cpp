@@ -1,9 +1,9 @@
 // Allocations that the CUDA driver refuses, and processes that die because of it.
 #include <cstdlib>
 
-#include "kernel/deaths.h"
-#include "kernel/fake_cuda.h"
-#include "kernel/ranks.h"
+#include "kernel/deaths/deaths.h"
+#include "kernel/gpu/fake_cuda.h"
+#include "kernel/processes/ranks.h"
 #include "sources/gpu/nvml_abi.h"
 #define FAKE_NVML ""
 #include "support/fake_nvml.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "kernel/fake_cuda.h"
+#include "kernel/gpu/fake_cuda.h"
 
 namespace memscope {
 

@@ -1,5 +1,5 @@
 // Many deaths at once, and deaths while the ring buffer of forks and exits is full: none is missed.
-#include "kernel/deaths.h"
+#include "kernel/deaths/deaths.h"
 
 namespace memscope {
 namespace deaths_flood_test {

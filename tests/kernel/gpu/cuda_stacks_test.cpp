@@ -5,8 +5,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "kernel/deaths.h"
-#include "kernel/fake_cuda.h"
+#include "kernel/deaths/deaths.h"
+#include "kernel/gpu/fake_cuda.h"
 
 namespace memscope {
 namespace cuda_stacks_test {

@@ -3,8 +3,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "kernel/deaths.h"
-#include "kernel/fake_torch.h"
+#include "kernel/deaths/deaths.h"
+#include "kernel/gpu/fake_torch.h"
 #include "kernel/in_a_process.h"
 
 namespace memscope {
