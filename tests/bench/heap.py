@@ -136,7 +136,7 @@ def main():
         return
     with tempfile.TemporaryDirectory() as folder:
         program = f'{folder}/heap_job'
-        subprocess.run(['c++', '-std=c++20', '-O1', '-pthread', '-o', program, str(SOURCE / 'tests/e2e/heap_job.cpp')], check=True)
+        subprocess.run(['c++', '-std=c++20', '-O1', '-pthread', '-o', program, str(SOURCE / 'tests/e2e/heap/heap_job.cpp')], check=True)
         print(f'{"heap census":32} {"GiB":>8} {"CPU ms":>9} {"per GiB":>9} {"wall ms":>9}')
         for scenario in ('fragmented', 'pieces', 'small', 'mapped', 'arenas', 'busy'):
             with Job(program, scenario) as job:

@@ -36,7 +36,7 @@ def prepare():
         if not shutil.which(tool):
             raise GaveUp(f'this needs {tool}: packaging/install-deps.sh test')
     WORK.mkdir(parents=True, exist_ok=True)
-    return with_packages(SOURCE / 'dashboards' / 'page', 'page'), with_packages(SOURCE / 'tests' / 'e2e' / 'page', 'browser')
+    return with_packages(SOURCE / 'dashboards' / 'page', 'page'), with_packages(SOURCE / 'tests' / 'e2e' / 'page' / 'browser', 'browser')
 
 
 def bundle(page):
