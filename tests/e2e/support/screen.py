@@ -26,9 +26,9 @@ while True:
     if len(held) > 400: time.sleep(1000)
 '''
 LAUNCHER = ['sh', '-c', f'{shlex.quote(sys.executable)} -c {shlex.quote(TRAINER)} train.py; exit']
-# Prints what a shell would see: the modes of the terminal before and after, and the exit status of the program.
+# Prints the modes of the terminal before and after the program, and the exit status of the program.
 SESSION = 'ulimit -c 0; stty -g >before; {environment} {program}; echo $? >rc; stty -g >after; echo "BACK IN THE SHELL"; sleep 1000'
-PATIENCE = 15  # seconds: only a failing check waits that long, and a machine may be busy
+PATIENCE = 15  # seconds. A busy machine may need long; only a check that fails waits for the whole time.
 
 
 class Screen:
@@ -74,7 +74,7 @@ class Screen:
         return int(pathlib.Path(f'/proc/{shell}/task/{shell}/children').read_text().split()[0])
 
     def ended(self):
-        """The exit status, as the shell has it."""
+        """The exit status that the shell reports."""
         wait_for((self.folder / 'after').exists, PATIENCE, 0.05)
         return tail(self.folder / 'rc')
 
