@@ -79,7 +79,8 @@ void Recorder::finish(Seconds patience) {
         std::unique_lock lock(mutex_);
         ending_ = true;
         wake_.notify_one();
-        if (!done_.wait_for(lock, patience, [this] { return ended_ || queue_.empty(); })) {
+        // An empty queue is not enough, because the thread may wait for the symbols of the last item.
+        if (!done_.wait_for(lock, patience, [this] { return ended_; })) {
             dropped_ += queue_.size();
             queue_.clear();
             if (settings_.stop_growth) settings_.stop_growth();

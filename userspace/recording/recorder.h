@@ -60,8 +60,8 @@ class Recorder {
     // A report of deaths, to be recorded with the next tick. The same report again replaces the earlier version. A
     // report that cannot be written is kept and tried again, kMostReports at most.
     void report(std::shared_ptr<const DeathReport> report);
-    // Writes the queued ticks and closes all files. After `patience` it drops the rest of the queue, and waits only for
-    // the write that is under way.
+    // Writes the queued ticks and closes all files. After `patience` it drops the rest of the queue, calls
+    // Settings::stop_growth, and waits only for the write that is under way.
     void finish(Seconds patience);
 
     std::uint64_t dropped() const;

@@ -1,5 +1,6 @@
 #include "recording/recorder.h"
 
+#include <atomic>
 #include <fmt/format.h>
 #include <future>
 #include <gmock/gmock.h>
@@ -99,6 +100,45 @@ TEST_F(ARecorder, DropsWholeTicksIfItsQueueIsFull) {
     std::size_t ticks = 0;
     ASSERT_TRUE(recording.each_sample(*recording.target({}), {}, [&](const RecordedSample&) { return ++ticks > 0; }));
     EXPECT_EQ(ticks, Recorder::kMostQueued + 2);
+}
+
+// Growth waits for symbols that are never loaded, until the recorder stops the wait.
+struct ARecorderWithoutSymbols : ARecorder {
+    std::atomic<int> asked = 0;
+    std::promise<void> stop;
+    std::shared_future<void> stopped{stop.get_future()};
+    bool returned_early = true;
+    Recorder recorder{store_in(directory),
+                      {.growth =
+                           [this](const TargetSnapshot&) {
+                               ++asked;
+                               if (stopped.wait_for(Seconds{5}) != std::future_status::ready) returned_early = false;
+                               return std::optional(Growth{});
+                           },
+                       .stop_growth = [this] { stop.set_value(); }}};
+
+    void end() {
+        recorder.finish(Seconds{0.05});
+        EXPECT_GT(asked, 0);
+        EXPECT_TRUE(returned_early);
+        EXPECT_EQ(recorder.dropped(), 0U) << "the ticks are written";
+        Recording recording = reopened(files().front());
+        const auto growth = recording.last_growth(*recording.target({}));
+        ASSERT_TRUE(growth);
+        EXPECT_TRUE(*growth);
+    }
+};
+
+TEST_F(ARecorderWithoutSymbols, EndsWhileTheGrowthOfTheLastTickWaits) {
+    recorder.take(tick(0), Seconds{100});
+    recorder.take(tick(61), Seconds{161});  // growth is due
+    while (asked == 0) std::this_thread::yield();
+    end();
+}
+
+TEST_F(ARecorderWithoutSymbols, EndsWhileTheGrowthAtTheEndWaits) {
+    recorder.take(tick(0), Seconds{100});
+    end();
 }
 
 TEST_F(ARecorder, KeepsTheGrowthOfThePeakAtTheEnd) {
