@@ -344,6 +344,45 @@ DeathReport report_of(double death) {
     return report;
 }
 
+TEST_F(ARecorder, WritesReportsAndNotesThatComeAfterTheLastTick) {
+    {
+        Recorder recorder(store_in(directory), {});
+        recorder.take(tick(0), Seconds{100});
+        recorder.take(tick(1), Seconds{101});
+        recorder.report(std::make_shared<const DeathReport>(report_of(1'000'000.5)));
+        recorder.note("action", "ran a command");
+        recorder.finish(Seconds{60});
+        EXPECT_EQ(recorder.dropped(), 0U);
+    }
+    Recording recording = reopened(files().front());
+    std::vector<double> found;
+    ASSERT_TRUE(recording.each_report(*recording.target({}), [&](Seconds at, const DeathReport& each) {
+        EXPECT_EQ(at, Seconds{1}) << "the time of the last tick";
+        found.push_back(each.decisive().time);
+        return true;
+    }));
+    EXPECT_THAT(found, testing::ElementsAre(1'000'000.5));
+    EXPECT_THAT(kinds(recording), Contains("action"));
+}
+
+TEST_F(ARecorder, CountsReportsAndNotesThatNoRecordingCanHold) {
+    Recorder recorder(store_in(directory), {});
+    recorder.report(std::make_shared<const DeathReport>(report_of(1'000'000)));
+    recorder.note("action", "ran a command");
+    recorder.finish(Seconds{60});
+    EXPECT_EQ(recorder.dropped(), 2U) << "there was no tick";
+}
+
+TEST_F(ARecorder, CountsAReportThatComesAfterTheEndOfItsTarget) {
+    Recorder recorder(store_in(directory), {});
+    recorder.take(tick(0), Seconds{100});
+    recorder.take(std::make_shared<const Snapshot>(Snapshot{.time = 1'000'001}), Seconds{101});
+    recorder.report(std::make_shared<const DeathReport>(report_of(1'000'000.5)));
+    recorder.take(std::make_shared<const Snapshot>(Snapshot{.time = 1'000'002}), Seconds{102});
+    recorder.finish(Seconds{60});
+    EXPECT_EQ(recorder.dropped(), 1U);
+}
+
 struct ARecorderThatFails : ARecorder {
     fs::path path = directory / "run.memscope";
     Recorder recorder{store_in(path), {}};
