@@ -159,7 +159,10 @@ bool DeathReporter::follows_another(const DeathMoment& moment) {
         write(earlier);
         return true;
     };
-    if (std::ranges::any_of(pending_, add_to)) return true;
+    if (std::ranges::any_of(pending_, add_to)) {
+        printed_.insert(moment.target);  // finish_reports() prints these deaths
+        return true;
+    }
     std::optional<Pending>& latest = histories_.at(moment.target).latest;
     if (!latest || !add_to(*latest)) return false;
     complete_.push_back(std::make_shared<const DeathReport>(latest->report));

@@ -68,8 +68,8 @@ class DeathReporter {
     const std::vector<ReportedDeath>& reported() const { return reported_; }
     // Complete reports that are new or were changed since the last call.
     std::vector<std::shared_ptr<const DeathReport>> take_reports() { return std::exchange(complete_, {}); }
-    // A copy of the snapshot without the deaths that got a report at this tick. The caller prints the remaining deaths
-    // as one line each.
+    // A copy of the snapshot without the deaths of this tick whose report finish_reports() returns now or later. The
+    // caller prints the remaining deaths as one line each.
     SnapshotPtr others(const SnapshotPtr& snapshot) const;
 
     std::uint64_t failed() const { return failed_; }          // reports that could not be written
@@ -109,7 +109,7 @@ class DeathReporter {
     std::vector<Pending> pending_{};  // finish_reports() has not returned them yet
     std::vector<ReportedDeath> reported_{};
     std::vector<std::shared_ptr<const DeathReport>> complete_{};
-    std::set<std::string> printed_{};  // targets whose deaths of this tick are in the printed text
+    std::set<std::string> printed_{};  // targets whose deaths of this tick finish_reports() prints
     std::vector<std::string> troubles_{};
     bool in_trouble_ = false;  // the last write failed, and the error was printed
     std::uint64_t failed_ = 0;
