@@ -40,6 +40,7 @@ std::variant<int, WatchFailure> Loop::run() {
     if (auto failure = release_command()) return *std::move(failure);
     parts_.pulse.ready();
     while (!is_over()) {
+        set_reminder();
         const auto next = handle(parts_.wakeups.wait());
         if (!next) return WatchFailure{next.error()};
         if (*next == Next::stop) return stop();
@@ -69,9 +70,14 @@ Result<Loop::Next> Loop::handle(Wake wake) {
             if (!parts_.command) return Next::stop;
             if (!parts_.wakeups.signal().from_terminal) parts_.command->pass_on(parts_.wakeups.signal().number);
             return Next::go_on;
+        case Wake::reminder:
+            reminder_at_.reset();
+            [[fallthrough]];
         case Wake::events:
             parts_.collector.take_events();
-            if (parts_.reports.awaits_symbols() && symbols_seen_ != parts_.collector.symbol_answers()) report_deaths();
+            if (parts_.reports.awaits_symbols() &&
+                (wake == Wake::reminder || symbols_seen_ != parts_.collector.symbol_answers()))
+                report_deaths();
             // If the last target has ended, no tick contains its end yet.
             if (!parts_.collector.finished() && !needs_extra_tick()) return Next::go_on;
             break;
@@ -122,6 +128,15 @@ bool Loop::needs_extra_tick() {
     if (!parts_.collector.has_news() || now - extra_tick_ns_ < kExtraTickEveryNs) return false;
     extra_tick_ns_ = now;
     return true;
+}
+
+// A report that waits for symbols must be printed after a second, although no event may come and ticks can be hours
+// apart. Symbols that another thread loads for an answer or a recording cause no event either.
+void Loop::set_reminder() {
+    const auto at = parts_.reports.symbols_until();
+    if (!at || at == reminder_at_) return;
+    parts_.wakeups.remind_in(*at - boot_time());
+    reminder_at_ = at;
 }
 
 Status Loop::tick() {

@@ -51,6 +51,7 @@ class Loop {
     bool has_ended() const { return command_ended_ || parts_.collector.finished(); }
     bool awaits_last_tick() const;
     bool needs_extra_tick();
+    void set_reminder();
 
     Status tick();
     void miss_tick(const Error& error);
@@ -75,10 +76,11 @@ class Loop {
     SnapshotPtr latest_{};        // handed to the outputs
     std::uint64_t began_ns_ = 0;  // boot clock, as the next one
     std::uint64_t extra_tick_ns_ = 0;
-    std::uint64_t symbols_seen_ = 0;  // Collector::symbol_answers() at the last report_deaths()
-    bool missing_ticks_ = false;      // the last tick was skipped, because no file descriptor was free
-    std::uint64_t missed_ticks_ = 0;  // all skipped ticks
-    std::size_t missed_at_end_ = 0;   // skipped ticks after the last target or the command has ended
+    std::optional<Seconds> reminder_at_{};  // boot clock: when Wake::reminder comes
+    std::uint64_t symbols_seen_ = 0;        // Collector::symbol_answers() at the last report_deaths()
+    bool missing_ticks_ = false;            // the last tick was skipped, because no file descriptor was free
+    std::uint64_t missed_ticks_ = 0;        // all skipped ticks
+    std::size_t missed_at_end_ = 0;         // skipped ticks after the last target or the command has ended
     bool command_ended_ = false;
     bool released_ = false;
     bool lacks_helpers_ = false;  // no helper can be started, and a warning was printed

@@ -265,6 +265,11 @@ bool DeathReporter::add_growth(Pending& pending, Seconds now, Symbols symbols) {
     return true;
 }
 
+std::optional<Seconds> DeathReporter::symbols_until() const {
+    const auto first = std::ranges::min_element(pending_, {}, &Pending::until);
+    return first == pending_.end() ? std::nullopt : std::optional(first->until);
+}
+
 std::vector<std::vector<std::string>> DeathReporter::finish_reports(Seconds now, Symbols symbols) {
     std::vector<std::vector<std::string>> blocks;
     reported_.clear();

@@ -61,9 +61,12 @@ class DeathReporter {
     // Stores the complete snapshot of the tick, because it may be the last one that shows a process before its death.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
     // Called after the tick is published, and when symbols have been loaded: adds the growth, and returns the text to
-    // print. A report whose symbols are being loaded comes with a later call, within a second or at the next tick.
+    // print. A report whose symbols are being loaded comes with a later call, at symbols_until() at the latest.
     std::vector<std::vector<std::string>> finish_reports(Seconds now, Symbols symbols = Symbols::when_loaded);
     bool awaits_symbols() const { return !pending_.empty(); }  // after finish_reports()
+    // Boot clock: the earliest time at which finish_reports() returns a report that waits for symbols without them.
+    // `nullopt`: no report waits.
+    std::optional<Seconds> symbols_until() const;
     // The deaths in that text, and the path of each report.
     const std::vector<ReportedDeath>& reported() const { return reported_; }
     // Complete reports that are new or were changed since the last call.

@@ -175,10 +175,14 @@ TEST_F(WithoutSymbols, ADeathIsPrintedWhenTheyAreLoaded) {
 }
 
 TEST_F(WithoutSymbols, ADeathIsPrintedAfterASecondOrAtTheEnd) {
+    EXPECT_EQ(reporter.symbols_until(), std::nullopt);
     die({test::oom_kill_of_trainer()}, 100);
     EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
+    EXPECT_EQ(reporter.symbols_until(), Seconds(101));
     EXPECT_THAT(reporter.finish_reports(Seconds(100.9)), IsEmpty());
+    EXPECT_EQ(reporter.symbols_until(), Seconds(101));
     EXPECT_THAT(reporter.finish_reports(Seconds(101)), SizeIs(1));
+    EXPECT_EQ(reporter.symbols_until(), std::nullopt);
     Death later = test::oom_kill_of_trainer();
     later.time += 60;
     later.id.pid += 1;
