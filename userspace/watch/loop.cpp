@@ -130,10 +130,16 @@ bool Loop::needs_extra_tick() {
     return true;
 }
 
-// A report that waits for symbols must be printed after a second, although no event may come and ticks can be hours
-// apart. Symbols that another thread loads for an answer or a recording cause no event either.
+// A timer wakes the loop, because no event may come and ticks can be hours apart:
+// - when a report that waits for symbols must be printed. Symbols that another thread loads for an answer or a
+//   recording cause no event either.
+// - when needs_extra_tick() allows the tick for a death again.
 void Loop::set_reminder() {
-    const auto at = parts_.reports.symbols_until();
+    auto at = parts_.reports.symbols_until();
+    if (parts_.collector.has_news()) {
+        const Seconds allowed = std::chrono::nanoseconds(extra_tick_ns_ + kExtraTickEveryNs);
+        at = std::min(at.value_or(allowed), allowed);
+    }
     if (!at || at == reminder_at_) return;
     parts_.wakeups.remind_in(*at - boot_time());
     reminder_at_ = at;
