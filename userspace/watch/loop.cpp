@@ -45,7 +45,9 @@ std::variant<int, WatchFailure> Loop::run() {
         if (!next) return WatchFailure{next.error()};
         if (*next == Next::stop) return stop();
     }
-    if (has_ended()) {
+    if (!has_ended()) {
+        show_last_deaths();
+    } else {
         report_last_deaths();  // a last tick without targets has reported no deaths
         linger();
     }
@@ -246,6 +248,14 @@ void Loop::report_last_deaths() {
     if (parts_.reports.awaits_symbols()) report_deaths(DeathReporter::Symbols::as_loaded);
 }
 
+// Called when watching ends although targets exist: takes a tick if processes have died since the last tick. Prints no
+// warning if the helper processes were killed together with memscope.
+void Loop::show_last_deaths() {
+    parts_.collector.take_events();
+    if (!parts_.collector.has_news()) return;
+    if (auto done = tick(); !done && parts_.collector.has_helpers()) parts_.display.warn(done.error());
+}
+
 void Loop::report_actions() {
     std::vector<std::string> lines = parts_.actions.take_lines();
     const std::vector<std::string> troubles = parts_.actions.take_troubles();
@@ -317,6 +327,7 @@ void Loop::await_actions() {
 
 int Loop::stop() {
     stopped_ = true;
+    show_last_deaths();
     return finish();
 }
 

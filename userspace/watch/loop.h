@@ -61,6 +61,7 @@ class Loop {
     void hand_out(const SnapshotPtr& snapshot);
     void report_deaths(DeathReporter::Symbols symbols = DeathReporter::Symbols::when_loaded);
     void report_last_deaths();
+    void show_last_deaths();
     void report_actions();
     void report_recorder_troubles();
 
