@@ -63,7 +63,10 @@ void Recorder::take(SnapshotPtr snapshot, Seconds now, std::set<std::string> unr
 void Recorder::note(std::string kind, std::string text) {
     constexpr std::size_t kMostNotes = 1000;
     const std::lock_guard lock(mutex_);
-    if (notes_.size() < kMostNotes) notes_.push_back({std::move(kind), std::move(text)});
+    if (notes_.size() < kMostNotes)
+        notes_.push_back({std::move(kind), std::move(text)});
+    else
+        ++dropped_;
 }
 
 void Recorder::report(std::shared_ptr<const DeathReport> report) {
@@ -79,8 +82,9 @@ void Recorder::finish(Seconds patience) {
         std::unique_lock lock(mutex_);
         ending_ = true;
         wake_.notify_one();
-        if (!done_.wait_for(lock, patience, [this] { return ended_ || queue_.empty(); })) {
-            dropped_ += queue_.size();
+        // An empty queue is not enough, because the thread may wait for the symbols of the last item.
+        if (!done_.wait_for(lock, patience, [this] { return ended_; })) {
+            for (const Item& item : queue_) dropped_ += 1 + item.reports.size();
             queue_.clear();
             if (settings_.stop_growth) settings_.stop_growth();
         }
@@ -123,6 +127,7 @@ void Recorder::note_path(const std::string& target, const fs::path& path) {
 }
 
 void Recorder::work() {
+    Item rest;
     for (;;) {
         Item item;
         bool timeout = false;
@@ -130,7 +135,11 @@ void Recorder::work() {
             std::unique_lock lock(mutex_);
             // Commits also if no further tick comes, because ticks can be an hour apart.
             timeout = !wake_.wait_for(lock, kCommitEvery, [this] { return ending_ || !queue_.empty(); });
-            if (!timeout && queue_.empty()) break;
+            if (!timeout && queue_.empty()) {
+                rest.notes = std::exchange(notes_, {});
+                rest.reports = std::exchange(reports_, {});
+                break;
+            }
             if (!timeout) {
                 item = std::move(queue_.front());
                 queue_.pop_front();
@@ -147,6 +156,7 @@ void Recorder::work() {
             }
         }
     }
+    write_rest(std::move(rest));
     close_all();
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -162,6 +172,7 @@ void Recorder::write(const Item& item) {
     }
     const std::vector<std::string> lines = notices_.write(before_.get(), *item.snapshot);
     before_ = item.snapshot;
+    before_at_ = item.now;
     ++uncommitted_;
     Status written = keep_bounds();
     for (const TargetSnapshot& target : item.snapshot->targets) {
@@ -181,6 +192,31 @@ void Recorder::write(const Item& item) {
     if (!written) fail(written.error(), item.now);
 }
 
+// Writes the notes and reports that came after the last tick, with the time of that tick. close_all() counts the
+// reports that are not written.
+void Recorder::write_rest(Item rest) {
+    take_reports(rest);
+    if (!before_ || failed_) {
+        const std::lock_guard lock(mutex_);
+        dropped_ += rest.notes.size();
+        return;
+    }
+    rest.now = before_at_;
+    rest.snapshot = before_;
+    Status written = Done{};
+    for (const auto& [name, track] : tracks_)
+        if (written && track.file) written = write_notes(track, rest);
+    if (written) written = write_reports(rest);
+    if (!written) fail(written.error(), rest.now);
+}
+
+Status Recorder::write_notes(const TargetTrack& track, const Item& item) {
+    for (const Note& each : item.notes)
+        if (auto added = track.file->add_event(track.id, item.now, item.snapshot->time, each.kind, each.text); !added)
+            return added;
+    return Done{};
+}
+
 Status Recorder::write_target(const Item& item, const TargetSnapshot& target, const std::vector<std::string>& lines) {
     auto found = track_of(item, target);
     if (!found) return found.error();
@@ -195,9 +231,7 @@ Status Recorder::write_target(const Item& item, const TargetSnapshot& target, co
     for (const std::string& line : lines)
         if (auto added = track.file->add_event(track.id, item.now, item.snapshot->time, "notice", line); !added)
             return added;
-    for (const Note& each : item.notes)
-        if (auto added = track.file->add_event(track.id, item.now, item.snapshot->time, each.kind, each.text); !added)
-            return added;
+    if (auto added = write_notes(track, item); !added) return added;
     if (auto added = write_events(track, item, target); !added) return added;
     if (auto added = write_heap(track, item, target); !added) return added;
     track.before = std::shared_ptr<const TargetSnapshot>(item.snapshot, &target);
@@ -299,7 +333,12 @@ Status Recorder::write_report(const Item& item, UnsavedReport& unsaved) {
                 return added;
     }
     unsaved.written = true;
-    if (found == tracks_.end() || !found->second.file) return Done{};
+    if (found == tracks_.end()) {  // the recording of the target was closed before its report came
+        const std::lock_guard lock(mutex_);
+        ++dropped_;
+        return Done{};
+    }
+    if (!found->second.file) return Done{};
     return found->second.file->add_report(found->second.id, item.now, report);
 }
 

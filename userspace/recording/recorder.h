@@ -57,11 +57,11 @@ class Recorder {
     void take(SnapshotPtr snapshot, Seconds now, std::set<std::string> unread = {});
     // An event that is not part of a snapshot, for all targets: a command that was run, a report that was written.
     void note(std::string kind, std::string text);
-    // A report of deaths, to be recorded with the next tick. The same report again replaces the earlier version. A
-    // report that cannot be written is kept and tried again, kMostReports at most.
+    // A report of deaths, to be recorded with the next tick, or by finish() after the last tick. The same report again
+    // replaces the earlier version. A report that cannot be written is kept and tried again, kMostReports at most.
     void report(std::shared_ptr<const DeathReport> report);
-    // Writes the queued ticks and closes all files. After `patience` it drops the rest of the queue, and waits only for
-    // the write that is under way.
+    // Writes the queued ticks and closes all files. After `patience` it drops the rest of the queue, calls
+    // Settings::stop_growth, and waits only for the write that is under way.
     void finish(Seconds patience);
 
     std::uint64_t dropped() const;
@@ -107,6 +107,8 @@ class Recorder {
 
     void work();
     void write(const Item& item);
+    void write_rest(Item rest);
+    Status write_notes(const TargetTrack& track, const Item& item);
     Status write_target(const Item& item, const TargetSnapshot& target, const std::vector<std::string>& lines);
     Status write_events(TargetTrack& track, const Item& item, const TargetSnapshot& target);
     Status write_growth(TargetTrack& track, const TargetSnapshot& target, Seconds now, double time,
@@ -135,6 +137,7 @@ class Recorder {
     std::size_t seen_ = 0;  // targets so far
     NoticeWriter notices_{};
     SnapshotPtr before_{};
+    Seconds before_at_{};              // boot clock: time of before_
     Seconds bounded_{};                // when the total size was last read
     Seconds committed_{};              // boot clock of the tick of the last commit
     std::uint64_t uncommitted_ = 0;    // ticks

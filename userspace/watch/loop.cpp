@@ -12,7 +12,6 @@ constexpr int kFailedOn = 3;
 constexpr std::size_t kMostMissedAtEnd = 10;
 constexpr std::uint64_t kExtraTickEveryNs = 250'000'000;
 constexpr Seconds kLastWrites{3};  // at the end: for recordings on a slow disk
-constexpr Seconds kLastLines{1};   // at the end: for a slow reader of standard output
 constexpr Seconds kLastSymbols{1};
 
 }  // namespace
@@ -40,11 +39,14 @@ std::variant<int, WatchFailure> Loop::run() {
     if (auto failure = release_command()) return *std::move(failure);
     parts_.pulse.ready();
     while (!is_over()) {
+        set_reminder();
         const auto next = handle(parts_.wakeups.wait());
         if (!next) return WatchFailure{next.error()};
         if (*next == Next::stop) return stop();
     }
-    if (has_ended()) {
+    if (!has_ended()) {
+        show_last_deaths();
+    } else {
         report_last_deaths();  // a last tick without targets has reported no deaths
         linger();
     }
@@ -69,9 +71,14 @@ Result<Loop::Next> Loop::handle(Wake wake) {
             if (!parts_.command) return Next::stop;
             if (!parts_.wakeups.signal().from_terminal) parts_.command->pass_on(parts_.wakeups.signal().number);
             return Next::go_on;
+        case Wake::reminder:
+            reminder_at_.reset();
+            [[fallthrough]];
         case Wake::events:
             parts_.collector.take_events();
-            if (parts_.reports.awaits_symbols() && symbols_seen_ != parts_.collector.symbol_answers()) report_deaths();
+            if (parts_.reports.awaits_symbols() &&
+                (wake == Wake::reminder || symbols_seen_ != parts_.collector.symbol_answers()))
+                report_deaths();
             // If the last target has ended, no tick contains its end yet.
             if (!parts_.collector.finished() && !needs_extra_tick()) return Next::go_on;
             break;
@@ -122,6 +129,21 @@ bool Loop::needs_extra_tick() {
     if (!parts_.collector.has_news() || now - extra_tick_ns_ < kExtraTickEveryNs) return false;
     extra_tick_ns_ = now;
     return true;
+}
+
+// A timer wakes the loop, because no event may come and ticks can be hours apart:
+// - when a report that waits for symbols must be printed. Symbols that another thread loads for an answer or a
+//   recording cause no event either.
+// - when needs_extra_tick() allows the tick for a death again.
+void Loop::set_reminder() {
+    auto at = parts_.reports.symbols_until();
+    if (parts_.collector.has_news()) {
+        const Seconds allowed = std::chrono::nanoseconds(extra_tick_ns_ + kExtraTickEveryNs);
+        at = std::min(at.value_or(allowed), allowed);
+    }
+    if (!at || at == reminder_at_) return;
+    parts_.wakeups.remind_in(*at - boot_time());
+    reminder_at_ = at;
 }
 
 Status Loop::tick() {
@@ -225,6 +247,14 @@ void Loop::report_last_deaths() {
     if (parts_.reports.awaits_symbols()) report_deaths(DeathReporter::Symbols::as_loaded);
 }
 
+// Called when watching ends although targets exist: takes a tick if processes have died since the last tick. Prints no
+// warning if the helper processes were killed together with memscope.
+void Loop::show_last_deaths() {
+    parts_.collector.take_events();
+    if (!parts_.collector.has_news()) return;
+    if (auto done = tick(); !done && parts_.collector.has_helpers()) parts_.display.warn(done.error());
+}
+
 void Loop::report_actions() {
     std::vector<std::string> lines = parts_.actions.take_lines();
     const std::vector<std::string> troubles = parts_.actions.take_troubles();
@@ -243,11 +273,18 @@ void Loop::report_recorder_troubles() {
     for (const Error& trouble : recorder_->take_troubles()) parts_.display.warn(trouble);
 }
 
+// Waits for slow readers of standard output and standard error.
+void Loop::write_last_lines() {
+    const Seconds began = boot_time();
+    parts_.display.finish(patience_with_readers_);
+    patience_with_readers_ = std::max(patience_with_readers_ - (boot_time() - began), Seconds{0});
+}
+
 // The targets have ended. The servers keep running for a while, so that the last scrape sees how they ended.
 void Loop::linger() {
     const WatchOptions& options = parts_.options;
     parts_.pulse.rest();
-    parts_.display.finish(kLastLines);  // no tick follows that would write the rest
+    write_last_lines();  // no tick follows that would write the rest
     if (latest_) {
         Snapshot last = *latest_;
         if (!options.json && !options.quiet) {
@@ -259,10 +296,11 @@ void Loop::linger() {
         const auto ended = std::make_shared<const Snapshot>(std::move(last));
         parts_.display.redraw(ended);
         parts_.latest_snapshot.publish(ended);
-        parts_.display.finish(kLastLines);
+        write_last_lines();
     }
     const Seconds time = options.linger.value_or(parts_.command ? Seconds{0} : Seconds{60});
     if (!options.listen || time <= Seconds{0} || stopped_) return;
+    patience_with_readers_ = kLastLines;
     if (parts_.display.has_view()) return linger_in_view(time);
     await_actions();
     Snapshot last = *parts_.latest_snapshot.get();
@@ -296,6 +334,7 @@ void Loop::await_actions() {
 
 int Loop::stop() {
     stopped_ = true;
+    show_last_deaths();
     return finish();
 }
 
@@ -308,7 +347,7 @@ int Loop::finish() {
         recorder_->finish(kLastWrites);
         report_recorder_troubles();
     }
-    parts_.display.finish(kLastLines);
+    write_last_lines();
     const int status = parts_.command ? parts_.command->exit_status() : 0;
     return status == 0 && has_failed_verdict() ? kFailedOn : status;
 }

@@ -1,5 +1,6 @@
 #include "watch/wakeups.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <poll.h>
@@ -18,9 +19,13 @@ Status add(const Fd& epoll, int fd, Wake wake, std::uint32_t events = EPOLLIN) {
     return Done{};
 }
 
+timespec to_timespec(Seconds time) {
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+    return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+}
+
 Status start_timer(const Fd& timer, Seconds interval) {
-    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(interval).count();
-    const timespec step{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+    const timespec step = to_timespec(interval);
     const itimerspec setting{.it_interval = step, .it_value = step};
     if (::timerfd_settime(timer.get(), 0, &setting, nullptr) != 0) return system_error(errno, "start the timer");
     return Done{};
@@ -39,10 +44,13 @@ Result<Wakeups> Wakeups::open(bool for_command) {
         ::sigaddset(&blocked, SIGWINCH);  // else the kernel may deliver it to another thread, where it has no effect
     if (::pthread_sigmask(SIG_BLOCK, &blocked, nullptr) != 0) return system_error(errno, "block signals");
     Wakeups wakeups(Fd(::epoll_create1(EPOLL_CLOEXEC)), Fd(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)),
-                    Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
-    if (!wakeups.epoll_ || !wakeups.signals_ || !wakeups.timer_) return system_error(errno, "make the event loop");
+                    Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+                    Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)));
+    if (!wakeups.epoll_ || !wakeups.signals_ || !wakeups.timer_ || !wakeups.reminder_)
+        return system_error(errno, "make the event loop");
     if (auto added = add(wakeups.epoll_, wakeups.signals_.get(), Wake::stop); !added) return added.error();
     if (auto added = add(wakeups.epoll_, wakeups.timer_.get(), Wake::tick); !added) return added.error();
+    if (auto added = add(wakeups.epoll_, wakeups.reminder_.get(), Wake::reminder); !added) return added.error();
     return wakeups;
 }
 
@@ -68,6 +76,13 @@ Status Wakeups::watch_terminal(int keys) {
 
 Status Wakeups::tick_every(Seconds interval) { return start_timer(timer_, interval); }
 
+// Cannot fail, because the descriptor is a timer and the time is valid.
+void Wakeups::remind_in(Seconds time) {
+    constexpr Seconds kShortest{0.001};  // 0 would disarm the timer
+    const itimerspec setting{.it_interval = {}, .it_value = to_timespec(std::max(time, kShortest))};
+    (void)::timerfd_settime(reminder_.get(), 0, &setting, nullptr);
+}
+
 Status Wakeups::notify_watchdog_every(Seconds interval) {
     alive_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (!alive_) return system_error(errno, "timerfd");
@@ -90,7 +105,8 @@ Wake Wakeups::wait() {
             return said;
         }
         const bool terminal = said == Wake::keys || said == Wake::resize;
-        const bool can_wait = terminal || said == Wake::watchdog;  // the next call reports these wakes again
+        // The next call reports these wakes again.
+        const bool can_wait = terminal || said == Wake::watchdog || said == Wake::reminder;
         // `output` is reported only once. Another wake may replace it, because every wake writes pending output.
         const bool must_not_wait =
             wake == Wake::command_ended || (can_wait && (wake == Wake::tick || wake == Wake::output));
@@ -101,6 +117,8 @@ Wake Wakeups::wait() {
         const auto n = ::read(timer_.get(), &expirations, sizeof expirations);
     if (wake == Wake::watchdog) [[maybe_unused]]
         const auto n = ::read(alive_.get(), &expirations, sizeof expirations);
+    if (wake == Wake::reminder) [[maybe_unused]]
+        const auto n = ::read(reminder_.get(), &expirations, sizeof expirations);
     signalfd_siginfo resize{};
     if (wake == Wake::resize) [[maybe_unused]]
         const auto n = ::read(resizes_.get(), &resize, sizeof resize);

@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-enum class Wake { tick, events, output, keys, resize, stop, command_ended, action_ended, watchdog };
+enum class Wake { tick, events, output, keys, resize, stop, command_ended, action_ended, watchdog, reminder };
 
 struct Signal {
     int number = 0;
@@ -29,17 +29,24 @@ class Wakeups {
     Status tick_every(Seconds interval);
     Status notify_watchdog_every(
         Seconds interval);  // for a service's watchdog, whose timeout may be shorter than the interval
-    Wake wait();            // priority: stop, command_ended, tick; events come last
+    // One Wake::reminder after `time`, or at once if `time` is negative. The next call replaces a reminder that has not
+    // come yet.
+    void remind_in(Seconds time);
+    Wake wait();  // priority: stop, command_ended, tick; events come last
     // Waits for a stop or until `fd` is readable, at most for `time`. True only for a stop.
     bool stopped_within(Seconds time, int fd = -1);
 
   private:
-    Wakeups(Fd epoll, Fd signals, Fd timer)
-        : epoll_(std::move(epoll)), signals_(std::move(signals)), timer_(std::move(timer)) {}
+    Wakeups(Fd epoll, Fd signals, Fd timer, Fd reminder)
+        : epoll_(std::move(epoll)),
+          signals_(std::move(signals)),
+          timer_(std::move(timer)),
+          reminder_(std::move(reminder)) {}
 
     Fd epoll_;
     Fd signals_;
     Fd timer_;
+    Fd reminder_;
     Fd resizes_{};
     Fd alive_{};
     Signal signal_{};

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -151,6 +152,22 @@ def crash_loop(folder):
         check('each of them has a line', sum(': death: ' in line for line in w.lines()) == 12, w.lines())
 
 
+def far_from_a_tick(folder):
+    """Deaths are reported at once if ticks are an hour apart: shortly after another death, and when a signal ends memscope."""
+    state = f'{folder}/far'
+    names = [f'ms-e2e-far-{os.getpid()}-{n}' for n in range(3)]
+    with Cgroup(names[0], 200 * MIB) as first, Cgroup(names[1], 200 * MIB) as second, Cgroup(names[2], 200 * MIB) as third, \
+            Watcher(MEMSCOPE, folder, *(word for name in names for word in ('--cgroup', name)), '--interval', '1h', '--report-dir', state) as w:
+        for cgroup in first, second, third:
+            with process(['sh', '-c', 'kill -SEGV $$'], cgroup=cgroup) as job:
+                job.wait(10)
+            if cgroup is third:
+                w.child.send_signal(signal.SIGTERM)
+                check('SIGTERM ends memscope', w.ends(5) == 0)
+            check('its death is reported', w.says(f'{cgroup.name}: death: ', 3), (cgroup.name, w.lines()))
+        check('each has a report', len(reports(state)) == 3, os.listdir(state))
+
+
 def grown_at(entries, function):
     """Bytes of growth at stacks that contain this Python function."""
     return sum(e['bytes'] for e in entries if any(f['function'] == function for f in e['python']))
@@ -245,7 +262,7 @@ def errors(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (leak_to_the_end, several, runs, crash_loop, full_disk, inside, errors):
+        for part in (leak_to_the_end, several, runs, crash_loop, far_from_a_tick, full_disk, inside, errors):
             part(folder)
 
 

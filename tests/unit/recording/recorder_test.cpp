@@ -1,5 +1,6 @@
 #include "recording/recorder.h"
 
+#include <atomic>
 #include <fmt/format.h>
 #include <future>
 #include <gmock/gmock.h>
@@ -99,6 +100,45 @@ TEST_F(ARecorder, DropsWholeTicksIfItsQueueIsFull) {
     std::size_t ticks = 0;
     ASSERT_TRUE(recording.each_sample(*recording.target({}), {}, [&](const RecordedSample&) { return ++ticks > 0; }));
     EXPECT_EQ(ticks, Recorder::kMostQueued + 2);
+}
+
+// Growth waits for symbols that are never loaded, until the recorder stops the wait.
+struct ARecorderWithoutSymbols : ARecorder {
+    std::atomic<int> asked = 0;
+    std::promise<void> stop;
+    std::shared_future<void> stopped{stop.get_future()};
+    bool returned_early = true;
+    Recorder recorder{store_in(directory),
+                      {.growth =
+                           [this](const TargetSnapshot&) {
+                               ++asked;
+                               if (stopped.wait_for(Seconds{5}) != std::future_status::ready) returned_early = false;
+                               return std::optional(Growth{});
+                           },
+                       .stop_growth = [this] { stop.set_value(); }}};
+
+    void end() {
+        recorder.finish(Seconds{0.05});
+        EXPECT_GT(asked, 0);
+        EXPECT_TRUE(returned_early);
+        EXPECT_EQ(recorder.dropped(), 0U) << "the ticks are written";
+        Recording recording = reopened(files().front());
+        const auto growth = recording.last_growth(*recording.target({}));
+        ASSERT_TRUE(growth);
+        EXPECT_TRUE(*growth);
+    }
+};
+
+TEST_F(ARecorderWithoutSymbols, EndsWhileTheGrowthOfTheLastTickWaits) {
+    recorder.take(tick(0), Seconds{100});
+    recorder.take(tick(61), Seconds{161});  // growth is due
+    while (asked == 0) std::this_thread::yield();
+    end();
+}
+
+TEST_F(ARecorderWithoutSymbols, EndsWhileTheGrowthAtTheEndWaits) {
+    recorder.take(tick(0), Seconds{100});
+    end();
 }
 
 TEST_F(ARecorder, KeepsTheGrowthOfThePeakAtTheEnd) {
@@ -302,6 +342,45 @@ DeathReport report_of(double death) {
     report.deaths = {test::oom_kill_of_trainer()};
     report.deaths.front().time = death;
     return report;
+}
+
+TEST_F(ARecorder, WritesReportsAndNotesThatComeAfterTheLastTick) {
+    {
+        Recorder recorder(store_in(directory), {});
+        recorder.take(tick(0), Seconds{100});
+        recorder.take(tick(1), Seconds{101});
+        recorder.report(std::make_shared<const DeathReport>(report_of(1'000'000.5)));
+        recorder.note("action", "ran a command");
+        recorder.finish(Seconds{60});
+        EXPECT_EQ(recorder.dropped(), 0U);
+    }
+    Recording recording = reopened(files().front());
+    std::vector<double> found;
+    ASSERT_TRUE(recording.each_report(*recording.target({}), [&](Seconds at, const DeathReport& each) {
+        EXPECT_EQ(at, Seconds{1}) << "the time of the last tick";
+        found.push_back(each.decisive().time);
+        return true;
+    }));
+    EXPECT_THAT(found, testing::ElementsAre(1'000'000.5));
+    EXPECT_THAT(kinds(recording), Contains("action"));
+}
+
+TEST_F(ARecorder, CountsReportsAndNotesThatNoRecordingCanHold) {
+    Recorder recorder(store_in(directory), {});
+    recorder.report(std::make_shared<const DeathReport>(report_of(1'000'000)));
+    recorder.note("action", "ran a command");
+    recorder.finish(Seconds{60});
+    EXPECT_EQ(recorder.dropped(), 2U) << "there was no tick";
+}
+
+TEST_F(ARecorder, CountsAReportThatComesAfterTheEndOfItsTarget) {
+    Recorder recorder(store_in(directory), {});
+    recorder.take(tick(0), Seconds{100});
+    recorder.take(std::make_shared<const Snapshot>(Snapshot{.time = 1'000'001}), Seconds{101});
+    recorder.report(std::make_shared<const DeathReport>(report_of(1'000'000.5)));
+    recorder.take(std::make_shared<const Snapshot>(Snapshot{.time = 1'000'002}), Seconds{102});
+    recorder.finish(Seconds{60});
+    EXPECT_EQ(recorder.dropped(), 1U);
 }
 
 struct ARecorderThatFails : ARecorder {

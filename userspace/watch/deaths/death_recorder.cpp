@@ -188,10 +188,10 @@ void DeathRecorder::settle(const Surroundings& around) {
     std::ranges::sort(undecided_, {}, &DeathEvidence::time_ns);
     for (const DeathEvidence& evidence : undecided_) settle_one(evidence, known[evidence.id], around);
     undecided_.clear();
-    has_news_ = false;
 }
 
 void DeathRecorder::sweep(const ProcessTable& processes) {
+    has_news_ = false;
     if (ending_.empty()) return;
     std::set<ProcessId> roots;
     for (const auto& [pid, process] : processes.living())

@@ -159,7 +159,10 @@ bool DeathReporter::follows_another(const DeathMoment& moment) {
         write(earlier);
         return true;
     };
-    if (std::ranges::any_of(pending_, add_to)) return true;
+    if (std::ranges::any_of(pending_, add_to)) {
+        printed_.insert(moment.target);  // finish_reports() prints these deaths
+        return true;
+    }
     std::optional<Pending>& latest = histories_.at(moment.target).latest;
     if (!latest || !add_to(*latest)) return false;
     complete_.push_back(std::make_shared<const DeathReport>(latest->report));
@@ -260,6 +263,11 @@ bool DeathReporter::add_growth(Pending& pending, Seconds now, Symbols symbols) {
     write(pending);
     pending.growth = {};  // it holds all call sites, which take much memory
     return true;
+}
+
+std::optional<Seconds> DeathReporter::symbols_until() const {
+    const auto first = std::ranges::min_element(pending_, {}, &Pending::until);
+    return first == pending_.end() ? std::nullopt : std::optional(first->until);
 }
 
 std::vector<std::vector<std::string>> DeathReporter::finish_reports(Seconds now, Symbols symbols) {

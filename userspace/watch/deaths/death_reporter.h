@@ -61,15 +61,18 @@ class DeathReporter {
     // Stores the complete snapshot of the tick, because it may be the last one that shows a process before its death.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
     // Called after the tick is published, and when symbols have been loaded: adds the growth, and returns the text to
-    // print. A report whose symbols are being loaded comes with a later call, within a second or at the next tick.
+    // print. A report whose symbols are being loaded comes with a later call, at symbols_until() at the latest.
     std::vector<std::vector<std::string>> finish_reports(Seconds now, Symbols symbols = Symbols::when_loaded);
     bool awaits_symbols() const { return !pending_.empty(); }  // after finish_reports()
+    // Boot clock: the earliest time at which finish_reports() returns a report that waits for symbols without them.
+    // `nullopt`: no report waits.
+    std::optional<Seconds> symbols_until() const;
     // The deaths in that text, and the path of each report.
     const std::vector<ReportedDeath>& reported() const { return reported_; }
     // Complete reports that are new or were changed since the last call.
     std::vector<std::shared_ptr<const DeathReport>> take_reports() { return std::exchange(complete_, {}); }
-    // A copy of the snapshot without the deaths that got a report at this tick. The caller prints the remaining deaths
-    // as one line each.
+    // A copy of the snapshot without the deaths of this tick whose report finish_reports() returns now or later. The
+    // caller prints the remaining deaths as one line each.
     SnapshotPtr others(const SnapshotPtr& snapshot) const;
 
     std::uint64_t failed() const { return failed_; }          // reports that could not be written
@@ -109,7 +112,7 @@ class DeathReporter {
     std::vector<Pending> pending_{};  // finish_reports() has not returned them yet
     std::vector<ReportedDeath> reported_{};
     std::vector<std::shared_ptr<const DeathReport>> complete_{};
-    std::set<std::string> printed_{};  // targets whose deaths of this tick are in the printed text
+    std::set<std::string> printed_{};  // targets whose deaths of this tick finish_reports() prints
     std::vector<std::string> troubles_{};
     bool in_trouble_ = false;  // the last write failed, and the error was printed
     std::uint64_t failed_ = 0;

@@ -57,6 +57,8 @@ TEST_F(Recorded, ADeathIsThatOfEveryTargetAroundItWithItsTime) {
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
     EXPECT_TRUE(recorder_.has_news());
     const TargetSnapshot inner = settled(kInner);
+    EXPECT_TRUE(recorder_.has_news()) << "deaths are also decided between ticks, when a cgroup is removed";
+    recorder_.sweep(processes_);  // by the tick that shows the death
     EXPECT_FALSE(recorder_.has_news());
     ASSERT_EQ(inner.deaths.size(), 1U);
     EXPECT_DOUBLE_EQ(inner.deaths[0].time, 1760000000 - 1);

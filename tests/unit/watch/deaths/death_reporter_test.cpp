@@ -175,10 +175,14 @@ TEST_F(WithoutSymbols, ADeathIsPrintedWhenTheyAreLoaded) {
 }
 
 TEST_F(WithoutSymbols, ADeathIsPrintedAfterASecondOrAtTheEnd) {
+    EXPECT_EQ(reporter.symbols_until(), std::nullopt);
     die({test::oom_kill_of_trainer()}, 100);
     EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
+    EXPECT_EQ(reporter.symbols_until(), Seconds(101));
     EXPECT_THAT(reporter.finish_reports(Seconds(100.9)), IsEmpty());
+    EXPECT_EQ(reporter.symbols_until(), Seconds(101));
     EXPECT_THAT(reporter.finish_reports(Seconds(101)), SizeIs(1));
+    EXPECT_EQ(reporter.symbols_until(), std::nullopt);
     Death later = test::oom_kill_of_trainer();
     later.time += 60;
     later.id.pid += 1;
@@ -194,8 +198,12 @@ TEST_F(WithoutSymbols, DeathsThatFollowMeanwhileAreInTheSameReport) {
     next.id.pid += 1;
     die({next}, 100.5);
     EXPECT_THAT(reporter.finish_reports(Seconds(100.5)), IsEmpty());
+    const auto tick = std::make_shared<const Snapshot>(Snapshot{.targets = {empty_with({next})}});
+    EXPECT_THAT(reporter.others(tick)->targets[0].deaths, IsEmpty()) << "the report has its line";
     loaded = true;
-    EXPECT_THAT(reporter.finish_reports(Seconds(100.6)), SizeIs(1));
+    const auto blocks = reporter.finish_reports(Seconds(100.6));
+    ASSERT_THAT(blocks, SizeIs(1));
+    EXPECT_THAT(blocks[0], Contains(HasSubstr("1 more process at the same time")));
     ASSERT_THAT(written(), SizeIs(1));
     EXPECT_EQ(written()[0]["deaths"].size(), 2);
 }
