@@ -1,5 +1,6 @@
 #include "watch/display.h"
 
+#include <algorithm>
 #include <unistd.h>
 
 #include "outputs/json/tick_json.h"
@@ -135,9 +136,10 @@ void Display::leave_view() {
 }
 
 void Display::finish(Seconds at_most) {
+    const Seconds until = boot_time() + at_most;
     if (output_) output_->finish(at_most);
     warn_of_output();
-    if (messages_) messages_->finish(at_most);
+    if (messages_) messages_->finish(std::max(until - boot_time(), Seconds{0}));
 }
 
 }  // namespace memscope

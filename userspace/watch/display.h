@@ -53,8 +53,9 @@ class Display {
     bool closed() const { return closed_; }  // standard output has no reader any more
     std::uint64_t skipped() const { return output_ ? output_->skipped() : 0; }  // ticks
 
-    void leave_view();             // restores the terminal, and prints the lines that the view had shown
-    void finish(Seconds at_most);  // prints the rest of the last tick, and messages that are left
+    void leave_view();  // restores the terminal, and prints the lines that the view had shown
+    // Prints the rest of the last tick, and messages that are left. `at_most`: for both streams together.
+    void finish(Seconds at_most);
 
   private:
     bool prints_events() const { return output_ && !options_->json && !options_->quiet; }

@@ -12,7 +12,6 @@ constexpr int kFailedOn = 3;
 constexpr std::size_t kMostMissedAtEnd = 10;
 constexpr std::uint64_t kExtraTickEveryNs = 250'000'000;
 constexpr Seconds kLastWrites{3};  // at the end: for recordings on a slow disk
-constexpr Seconds kLastLines{1};   // at the end: for a slow reader of standard output
 constexpr Seconds kLastSymbols{1};
 
 }  // namespace
@@ -274,11 +273,18 @@ void Loop::report_recorder_troubles() {
     for (const Error& trouble : recorder_->take_troubles()) parts_.display.warn(trouble);
 }
 
+// Waits for slow readers of standard output and standard error.
+void Loop::write_last_lines() {
+    const Seconds began = boot_time();
+    parts_.display.finish(patience_with_readers_);
+    patience_with_readers_ = std::max(patience_with_readers_ - (boot_time() - began), Seconds{0});
+}
+
 // The targets have ended. The servers keep running for a while, so that the last scrape sees how they ended.
 void Loop::linger() {
     const WatchOptions& options = parts_.options;
     parts_.pulse.rest();
-    parts_.display.finish(kLastLines);  // no tick follows that would write the rest
+    write_last_lines();  // no tick follows that would write the rest
     if (latest_) {
         Snapshot last = *latest_;
         if (!options.json && !options.quiet) {
@@ -290,10 +296,11 @@ void Loop::linger() {
         const auto ended = std::make_shared<const Snapshot>(std::move(last));
         parts_.display.redraw(ended);
         parts_.latest_snapshot.publish(ended);
-        parts_.display.finish(kLastLines);
+        write_last_lines();
     }
     const Seconds time = options.linger.value_or(parts_.command ? Seconds{0} : Seconds{60});
     if (!options.listen || time <= Seconds{0} || stopped_) return;
+    patience_with_readers_ = kLastLines;
     if (parts_.display.has_view()) return linger_in_view(time);
     await_actions();
     Snapshot last = *parts_.latest_snapshot.get();
@@ -340,7 +347,7 @@ int Loop::finish() {
         recorder_->finish(kLastWrites);
         report_recorder_troubles();
     }
-    parts_.display.finish(kLastLines);
+    write_last_lines();
     const int status = parts_.command ? parts_.command->exit_status() : 0;
     return status == 0 && has_failed_verdict() ? kFailedOn : status;
 }

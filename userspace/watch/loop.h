@@ -16,8 +16,8 @@
 
 namespace memscope {
 
-// The main loop of a watcher: takes ticks, hands them to its outputs and decides when watching ends. It waits only
-// after the last tick.
+// The main loop of a watcher: takes ticks, hands them to its outputs and decides when watching ends. CONTRIBUTING.md
+// ("A tick") lists the cases in which it waits.
 class Loop {
   public:
     // What the loop works with. `options`, `latest_snapshot` and `command` (if not null) must outlive the loop.
@@ -65,6 +65,7 @@ class Loop {
     void report_actions();
     void report_recorder_troubles();
 
+    void write_last_lines();
     void linger();
     void linger_in_view(Seconds time);
     void await_actions();
@@ -72,16 +73,19 @@ class Loop {
     int finish();
     bool has_failed_verdict() const;
 
+    static constexpr Seconds kLastLines{1};
+
     Parts parts_;
     Recorder* recorder_ = nullptr;
     SnapshotPtr latest_{};        // handed to the outputs
     std::uint64_t began_ns_ = 0;  // boot clock, as the next one
     std::uint64_t extra_tick_ns_ = 0;
-    std::optional<Seconds> reminder_at_{};  // boot clock: when Wake::reminder comes
-    std::uint64_t symbols_seen_ = 0;        // Collector::symbol_answers() at the last report_deaths()
-    bool missing_ticks_ = false;            // the last tick was skipped, because no file descriptor was free
-    std::uint64_t missed_ticks_ = 0;        // all skipped ticks
-    std::size_t missed_at_end_ = 0;         // skipped ticks after the last target or the command has ended
+    std::optional<Seconds> reminder_at_{};        // boot clock: when Wake::reminder comes
+    std::uint64_t symbols_seen_ = 0;              // Collector::symbol_answers() at the last report_deaths()
+    bool missing_ticks_ = false;                  // the last tick was skipped, because no file descriptor was free
+    std::uint64_t missed_ticks_ = 0;              // all skipped ticks
+    std::size_t missed_at_end_ = 0;               // skipped ticks after the last target or the command has ended
+    Seconds patience_with_readers_ = kLastLines;  // what all write_last_lines() together may wait; new after linger()
     bool command_ended_ = false;
     bool released_ = false;
     bool lacks_helpers_ = false;  // no helper can be started, and a warning was printed
