@@ -1,6 +1,8 @@
 #include "watch/display.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <string>
 #include <unistd.h>
 
 #include "watch/clock.h"
@@ -14,6 +16,12 @@ struct Pipe {
         EXPECT_EQ(::pipe(ends), 0);
         read = Fd(ends[0]);
         write = Fd(ends[1]);
+    }
+    void fill() const {
+        ::fcntl(write.get(), F_SETFL, O_NONBLOCK);
+        const std::string bytes(4096, 'x');
+        while (::write(write.get(), bytes.data(), bytes.size()) > 0) {
+        }
     }
     Fd read;
     Fd write;
@@ -29,9 +37,10 @@ TEST(Display, WaitsForBothStreamsTogetherAtTheEnd) {
     ::dup2(messages.write.get(), STDERR_FILENO);
     Display display(options, std::optional(std::move(*stream)), std::nullopt);
     ::dup2(standard_error.get(), STDERR_FILENO);
-    const std::string more_than_a_pipe_holds(std::size_t{2} << 20U, 'x');
-    display.notify({more_than_a_pipe_holds});
-    display.warn(plain_error(more_than_a_pipe_holds));
+    output.fill();
+    messages.fill();
+    display.notify({"a line"});
+    display.warn(plain_error("a message"));
     const Seconds began = boot_time();
     display.finish(Seconds{1});
     const Seconds took = boot_time() - began;
