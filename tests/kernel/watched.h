@@ -49,7 +49,7 @@ class Watched {
     // itself does not wait.
     const Snapshot& tick() {
         pollfd events{collector_->events_fd(), POLLIN, 0};
-        for (int i = 0; i < 10 && ::poll(&events, 1, 20) == 1; ++i) collector_->take_events();
+        for (int i = 0; i < 10 && ::poll(&events, 1, 20) == 1; ++i) collector_->on_events();
         auto snapshot = collector_->tick();
         if (!snapshot) throw std::runtime_error(snapshot.error().message());
         latest_ = std::move(*snapshot);

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -192,6 +193,11 @@ struct Snapshot {
     std::vector<GpuDevice> gpus{};          // of the host, by index; empty without a driver
     std::vector<TargetSnapshot> targets{};  // by name
     SelfSample self{};
+    // Names of targets that exist, but are not in `targets` because their memory could not be read at this tick.
+    // Whoever keeps data by the name of a target keeps the data of these targets.
+    std::vector<std::string> unread{};  // sorted
+
+    bool has_unread(const std::string& name) const { return std::ranges::binary_search(unread, name); }
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 

@@ -80,8 +80,8 @@ struct Fields<SelfSample> {
 template <>
 struct Fields<Snapshot> {
     using T = Snapshot;
-    static constexpr auto kList =
-        fields(field<1>(&T::time), field<2>(&T::host), field<3>(&T::gpus), field<4>(&T::targets), field<5>(&T::self));
+    static constexpr auto kList = fields(field<1>(&T::time), field<2>(&T::host), field<3>(&T::gpus),
+                                         field<4>(&T::targets), field<5>(&T::self), field<6>(&T::unread));
 };
 
 template <>

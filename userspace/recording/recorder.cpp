@@ -42,7 +42,7 @@ Recorder::Recorder(RecordingStore store, Settings settings) : store_(std::move(s
 
 Recorder::~Recorder() { finish(Seconds{0}); }
 
-void Recorder::take(SnapshotPtr snapshot, Seconds now, std::set<std::string> unread) {
+void Recorder::take(SnapshotPtr snapshot, Seconds now) {
     const Bytes size = size_of(*snapshot);
     const std::lock_guard lock(mutex_);
     if (ending_) return;
@@ -54,7 +54,6 @@ void Recorder::take(SnapshotPtr snapshot, Seconds now, std::set<std::string> unr
     queue_.push_back({.snapshot = std::move(snapshot),
                       .now = now,
                       .size = size,
-                      .unread = std::move(unread),
                       .notes = std::exchange(notes_, {}),
                       .reports = std::exchange(reports_, {})});
     wake_.notify_one();
@@ -182,7 +181,7 @@ void Recorder::write(const Item& item) {
     if (written) written = write_reports(item);
     std::vector<std::string> gone;
     for (const auto& [name, track] : tracks_)
-        if (!find_target(*item.snapshot, name) && !item.unread.contains(name)) gone.push_back(name);
+        if (!find_target(*item.snapshot, name) && !item.snapshot->has_unread(name)) gone.push_back(name);
     for (const std::string& name : gone)
         if (written) written = end_track(name, item.now, item.snapshot->time);
     if (written && item.now - committed_ >= kCommitEvery) {

@@ -53,8 +53,7 @@ class Recorder {
     Recorder(const Recorder&) = delete;
     Recorder& operator=(const Recorder&) = delete;
 
-    // `now`: boot clock. `unread`: targets that exist, but could not be read for this snapshot.
-    void take(SnapshotPtr snapshot, Seconds now, std::set<std::string> unread = {});
+    void take(SnapshotPtr snapshot, Seconds now);  // `now`: boot clock
     // An event that is not part of a snapshot, for all targets: a command that was run, a report that was written.
     void note(std::string kind, std::string text);
     // A report of deaths, to be recorded with the next tick, or by finish() after the last tick. The same report again
@@ -80,7 +79,6 @@ class Recorder {
         SnapshotPtr snapshot{};
         Seconds now{};
         Bytes size{};
-        std::set<std::string> unread{};
         std::vector<Note> notes{};
         std::vector<std::shared_ptr<const DeathReport>> reports{};
     };

@@ -112,7 +112,9 @@ void History::add(const Snapshot& snapshot) {
     ++round_;
     std::set<std::string> present;
     for (const TargetSnapshot& target : snapshot.targets) present.insert(target.info.name);
-    std::erase_if(targets_, [&](const auto& entry) { return !present.contains(entry.first); });
+    std::erase_if(targets_, [&](const auto& entry) {
+        return !present.contains(entry.first) && !snapshot.has_unread(entry.first);
+    });
     for (const TargetSnapshot& target : snapshot.targets) {
         add_processes(snapshot.time, target);
         auto found = targets_.find(target.info.name);

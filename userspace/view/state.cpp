@@ -104,6 +104,8 @@ void add_unsharing(State& state, const Snapshot& snapshot) {
         if (!said.empty()) one.text = said;
         next.emplace(target.info.name, std::move(one));
     }
+    for (const std::string& name : snapshot.unread)
+        if (auto known = state.unsharing.extract(name)) next.insert(std::move(known));
     state.unsharing = std::move(next);
 }
 

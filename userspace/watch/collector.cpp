@@ -32,10 +32,12 @@ WatchState::Settings state_settings(const WatchOptions& options) {
             .watching_since_ns = read_clock().boot_ns};
 }
 
+// True if the kernel reports every cgroup that is made or removed. If it does not, ticks search for them.
 bool reports_cgroups(const std::vector<Probe>& probes) {
-    return std::ranges::all_of(probes, [](const Probe& probe) {
-        return probe.attached || (probe.name != "tree_cgroup_made" && probe.name != "tree_cgroup_removed");
-    });
+    const auto is_attached = [&](std::string_view hook) {
+        return std::ranges::any_of(probes, [&](const Probe& probe) { return probe.name == hook && probe.attached; });
+    };
+    return is_attached("tree_cgroup_made") && is_attached("tree_cgroup_removed");
 }
 
 // Opens the source of the targets: the cgroups that the user named, the tree of a process, or a cgroup that memscope
@@ -205,6 +207,10 @@ void Collector::take_events() {
         growth_->mapped().take_events(session_);
     }
     heap_->pump(boot_time(), state_.processes().living());
+}
+
+void Collector::on_events() {
+    take_events();
     if (refresh_.is_due_between_ticks(read_clock().boot_ns)) refresh_targets();
 }
 
@@ -245,10 +251,8 @@ void Collector::refresh_targets() {
 // for the enclosing targets.
 void Collector::end_targets(const std::vector<CgroupId>& removed, const Now& now) {
     state_.prepare_end(now, lookups());
-    if (growth_) {
-        state_.follow_runs();
-        growth_->end_processes(state_.processes());
-    }
+    state_.follow_runs();
+    if (growth_) growth_->end_processes(state_.processes());
     for (const auto& [id, counters] : state_.final_counters(removed)) {
         if (const ReclaimTimer* timer = session_.find<ReclaimTimer>())
             if (const auto counted = timer->read(id)) state_.count_stalls(*state_.targets().find(id), *counted);
@@ -286,7 +290,6 @@ void Collector::follow_growth() {
     growth_->begin_new(state_.processes());
     growth_->take_events();  // samples are counted when the range events before them are known
     growth_->mapped().tick(session_, state_.processes());
-    state_.follow_runs();
     // Before GrowthRecorder::tick(), which forgets the address spaces of ended processes.
     host_tensors_->tick(session_, state_.processes(), read_clock());
     growth_->tick(state_.processes());
@@ -309,9 +312,6 @@ void Collector::read_targets(const MachineReadings& machine, ReadingsByTarget& r
                                          .growth = growth_.get()},
                                         state_.targets(), machine, readings);
     if (!all_exist) refresh_.note_change();  // the next tick ends the target
-    unread_targets_.clear();
-    for (const auto& [id, target] : state_.targets().all())
-        if (!readings[id].memory) unread_targets_.insert(target.info.name);
 }
 
 SelfSample Collector::describe_self(const Now& now) {
@@ -343,6 +343,7 @@ void Collector::miss_tick() {
     if (state_.processes().ended().size() < kMostEndedWithoutTick) return;
     const Now now = read_clock();
     state_.prepare_end(now, lookups());
+    state_.follow_runs();
     follow_growth();
     gpu_probes_->tick(session_, state_.processes(), state_.targets(),
                       gpus_ ? gpus_->devices() : std::vector<GpuDevice>{}, now.boot_ns);
@@ -352,7 +353,7 @@ void Collector::miss_tick() {
 // The stages of a tick. WatchState lists the stages between the readings and the Snapshot.
 Result<Snapshot> Collector::take_tick(const Now& began) {
     take_events();
-    if (refresh_.is_due_at_tick(session_.losses()["ring_full"], reader_.missed().lacks_descriptors()))
+    if (refresh_.is_due_at_tick(session_.losses().at("ring_full"), reader_.missed().lacks_descriptors()))
         refresh_targets();
     const auto scan_began_ns = scan_processes();
     if (!scan_began_ns) return scan_began_ns.error();
@@ -360,6 +361,7 @@ Result<Snapshot> Collector::take_tick(const Now& began) {
     if (!machine) return machine.error();
     const Now now = machine->now;
     state_.settle(now, machine->host, lookups());
+    state_.follow_runs();
     follow_growth();
     gpu_probes_->tick(session_, state_.processes(), state_.targets(), machine->gpus, now.boot_ns);
     machine->sharing = sharing_.tick(state_.processes().living(), *scan_began_ns, now.boot_ns);
@@ -367,7 +369,7 @@ Result<Snapshot> Collector::take_tick(const Now& began) {
     ReadingsByTarget readings = state_.count_processes(now);
     read_targets(*machine, readings);
     Snapshot snapshot = state_.judge(*std::move(machine), std::move(readings), finished());
-    if (growth_) growth_->remember(snapshot.targets, unread_targets_);
+    if (growth_) growth_->remember(snapshot);
     reads_->quick.wait_no_more();  // only the first tick may wait
     snapshot.self = describe_self(now);
     snapshot.self.tick_duration = Seconds(static_cast<double>(read_clock().boot_ns - began.boot_ns) * 1e-9);

@@ -60,7 +60,7 @@ class Collector {
     static Result<Collector> start(const SysRoot& root, const WatchOptions& options, const KernelFacts& facts);
 
     int events_fd() const { return events_.fd(); }
-    void take_events();  // when events_fd() is readable
+    void on_events();  // when events_fd() is readable: between two ticks
     Result<Snapshot> tick();
     // False if the process that starts helper processes was killed. It cannot be started again.
     bool has_helpers() const { return reads_->can_start(); }
@@ -78,8 +78,6 @@ class Collector {
     // The recorder lives as long as the collector. Any thread may call HeapRecorder::take().
     HeapRecorder& heap() { return *heap_; }
     const GpuProbeWatch& gpu_probes() const { return *gpu_probes_; }
-    // Names of targets that exist, but are not in the last snapshot because their memory could not be read.
-    const std::set<std::string>& unread_targets() const { return unread_targets_; }
 
   private:
     Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared_ptr<ReadHelpers> reads, Session session,
@@ -88,6 +86,7 @@ class Collector {
     Status watch_rings();
     Status follow_descendants(pid_t pid);
     void apply(const TreeEvent& event);
+    void take_events();
     void watch_cuda_failures();
 
     void refresh_targets();
@@ -120,7 +119,6 @@ class Collector {
     DetailsReader details_{};
     TargetReader reader_;
     SelfReader self_{};
-    std::set<std::string> unread_targets_{};
 };
 
 }  // namespace memscope

@@ -75,7 +75,7 @@ Result<Loop::Next> Loop::handle(Wake wake) {
             reminder_at_.reset();
             [[fallthrough]];
         case Wake::events:
-            parts_.collector.take_events();
+            parts_.collector.on_events();
             if (parts_.reports.awaits_symbols() &&
                 (wake == Wake::reminder || symbols_seen_ != parts_.collector.symbol_answers()))
                 report_deaths();
@@ -160,7 +160,7 @@ Status Loop::tick() {
     for (const Error& refused : collector.take_refusals()) parts_.display.warn(refused);
     if (collector.finished() && taken->targets.empty()) return Done{};  // the last values stay visible
     // The first use of the tick, because the OOM killer may kill memscope next.
-    parts_.reports.take(*taken, boot_time(), collector.unread_targets());
+    parts_.reports.take(*taken, boot_time());
     add_own_state(*taken);
     const auto snapshot = std::make_shared<const Snapshot>(std::move(*taken));
     parts_.reports.remember(snapshot);
@@ -207,14 +207,14 @@ Status Loop::check_helpers() {
 
 void Loop::hand_out(const SnapshotPtr& snapshot) {
     // Actions come first, because an action should run before the limit is reached.
-    parts_.actions.take_precursors(*snapshot, boot_time(), parts_.collector.unread_targets());
+    parts_.actions.take_precursors(*snapshot, boot_time());
     parts_.display.warn_of_output();
     report_deaths();  // first of the printed lines: other lines of this tick refer to deaths
     if (has_ended()) report_last_deaths();
     report_actions();
     if (recorder_) {
         // Passes the tick to the thread of the recorder, which writes the recording.
-        recorder_->take(snapshot, boot_time(), parts_.collector.unread_targets());
+        recorder_->take(snapshot, boot_time());
         report_recorder_troubles();
     }
     parts_.display.print(latest_.get(), *snapshot, *parts_.reports.others(snapshot));
@@ -241,7 +241,7 @@ void Loop::report_last_deaths() {
     const Seconds until = boot_time() + kLastSymbols;
     while (parts_.reports.awaits_symbols() && !stopped_ && boot_time() < until) {
         stopped_ = parts_.pulse.stopped_within(parts_.wakeups, until - boot_time(), parts_.collector.events_fd());
-        parts_.collector.take_events();
+        parts_.collector.on_events();
         if (symbols_seen_ != parts_.collector.symbol_answers()) report_deaths();
     }
     if (parts_.reports.awaits_symbols()) report_deaths(DeathReporter::Symbols::as_loaded);
@@ -250,7 +250,7 @@ void Loop::report_last_deaths() {
 // Called when watching ends although targets exist: takes a tick if processes have died since the last tick. Prints no
 // warning if the helper processes were killed together with memscope.
 void Loop::show_last_deaths() {
-    parts_.collector.take_events();
+    parts_.collector.on_events();
     if (!parts_.collector.has_news()) return;
     if (auto done = tick(); !done && parts_.collector.has_helpers()) parts_.display.warn(done.error());
 }
@@ -318,7 +318,7 @@ void Loop::linger_in_view(Seconds time) {
         if (wake == Wake::action_ended) parts_.actions.pump();
         if (wake == Wake::watchdog) parts_.pulse.notify_watchdog();
         if (wake == Wake::resize) parts_.display.on_resize();
-        if (wake == Wake::events) parts_.collector.take_events();
+        if (wake == Wake::events) parts_.collector.on_events();
     }
 }
 

@@ -140,11 +140,14 @@ Snapshot WatchState::judge(MachineReadings machine, ReadingsByTarget readings, b
         // No later tick can show its deaths.
         else if (target && finished)
             end_target(id, RoleLedger(target->counters), machine.now);
+        else if (target)
+            snapshot.unread.push_back(target->info.name);
     }
     snapshot.gpus = std::move(machine.gpus);
     ended_.show(snapshot, machine.now, finished);
     runs_.end_tick(targets_);
     std::ranges::sort(snapshot.targets, {}, [](const TargetSnapshot& target) { return target.info.name; });
+    std::ranges::sort(snapshot.unread);
     return snapshot;
 }
 

@@ -21,7 +21,7 @@ namespace memscope {
 //   reconcile()           scan of all processes           -> process table
 //   settle()              process table, host             -> roles, deaths of targets
 //   take(HeapCensus)      heap censuses                   -> targets
-//   follow_runs()         process table                   -> runs of jobs; only where growth is followed
+//   follow_runs()         process table                   -> runs of jobs
 //   count_processes()     process table                   -> counters by role, processes of each target
 //   judge()               readings of machine and targets -> Snapshot
 //

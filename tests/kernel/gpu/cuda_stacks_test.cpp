@@ -56,7 +56,7 @@ TEST(CudaStacks, NameThePythonLineForGpuAndPinnedMemory) {
     });
     const auto wait_until = [&](const char* name) {
         for (int i = 0; i < 500 && !fs::exists(here / name); ++i) {
-            watched.collector().take_events();
+            watched.collector().on_events();
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
         ASSERT_TRUE(fs::exists(here / name)) << name;

@@ -65,7 +65,7 @@ class TorchJob {
         // Helper processes attach the probes to both libraries, which takes more than one tick on a slow host. If a
         // library is never followed, the test continues and its checks fail.
         for (int i = 0; i < 100 && !(watched.has_probe("torch") && watched.has_probe("gpu")); ++i) {
-            watched.collector().take_events();
+            watched.collector().on_events();
             watched.tick(job);
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }

@@ -76,7 +76,7 @@ class HostTensorJob {
     // followed, the test continues and its checks fail.
     void follow() {
         for (int i = 0; i < 250 && !watched.has_probe("host_tensors"); ++i) {
-            watched.collector().take_events();
+            watched.collector().on_events();
             watched.tick(job);
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
@@ -90,7 +90,7 @@ class HostTensorJob {
     Growth growth() {
         Growth growth;
         (void)watched.tick_until(job, [&](const TargetSnapshot& target) {
-            watched.collector().take_events();
+            watched.collector().on_events();
             growth = watched.collector().growth()->report(target);
             for (const UnattributedGrowth& part : growth.tensors_host.unattributed)
                 if (part.reason == "pending" || part.reason == "unknown_stack") return false;

@@ -127,7 +127,7 @@ TEST(CudaHostTensors, WithTheSameCallsOfPythonAreOneLineAlthoughTheirNativeStack
     });
     const auto ticks_until = [&](const auto& holds) {
         return watched.tick_until(cgroup, [&](const TargetSnapshot&) {
-            watched.collector().take_events();
+            watched.collector().on_events();
             return holds();
         });
     };

@@ -68,9 +68,10 @@ TEST_F(ARecorder, ContinuesAfterATickAtWhichTheTargetCouldNotBeRead) {
     {
         Recorder recorder(store_in(directory), {});
         Snapshot without = tick_of("train", 1'000'001.0, {kMiB});
+        without.unread = {without.targets.front().info.name};
         without.targets.clear();
         recorder.take(tick(0), Seconds{100});
-        recorder.take(std::make_shared<const Snapshot>(without), Seconds{101}, {tick(0)->targets.front().info.name});
+        recorder.take(std::make_shared<const Snapshot>(without), Seconds{101});
         recorder.take(tick(2), Seconds{102});
         recorder.finish(Seconds{60});
     }

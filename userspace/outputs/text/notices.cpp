@@ -267,23 +267,38 @@ std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSna
     return lines;
 }
 
+// Keeps the targets that were read at the tick before and not at this one, and drops those that do not exist any more.
+void NoticeWriter::keep_unread(const Snapshot* before, const Snapshot& now) {
+    std::erase_if(unread_, [&](const auto& entry) { return !now.has_unread(entry.first); });
+    for (const std::string& name : now.unread)
+        if (const TargetSnapshot* was = find(before, name)) unread_.emplace(name, *was);
+}
+
 std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snapshot& now) {
     std::erase_if(marks_, [&](const auto& entry) {
         const TargetSnapshot* target = find(&now, entry.first);
-        return !target || !target->up;
+        return target ? !target->up : !now.has_unread(entry.first);
     });
     for (std::set<std::string>* names : {&free_memory_, &holders_})
-        std::erase_if(*names, [&](const std::string& name) { return !find(&now, name); });
+        std::erase_if(*names, [&](const std::string& name) { return !find(&now, name) && !now.has_unread(name); });
+    const auto last_seen = [&](const std::string& name) {
+        const auto kept = unread_.find(name);
+        return kept == unread_.end() ? find(before, name) : &kept->second;
+    };
     std::vector<std::string> all;
     const auto append = [&](const std::string& name, const std::vector<std::string>& lines) {
         for (const std::string& line : lines) all.push_back(printable(name) + ": " + line);
     };
     for (const TargetSnapshot& target : now.targets)
-        append(target.info.name, target_lines(now.time, find(before, target.info.name), target));
+        append(target.info.name, target_lines(now.time, last_seen(target.info.name), target));
+    const auto append_end = [&](const TargetSnapshot& gone) {
+        if (gone.up && !find(&now, gone.info.name) && !now.has_unread(gone.info.name))
+            append(gone.info.name, {fmt::format("ended, last seen with {}", human_size(gone.memory.usage))});
+    };
     if (before)
-        for (const TargetSnapshot& gone : before->targets)
-            if (gone.up && !find(&now, gone.info.name))
-                append(gone.info.name, {fmt::format("ended, last seen with {}", human_size(gone.memory.usage))});
+        for (const TargetSnapshot& gone : before->targets) append_end(gone);
+    for (const auto& [name, gone] : unread_) append_end(gone);
+    keep_unread(before, now);
     append("memscope", gpu_trouble(before, now));
     append("memscope", unwatched_targets(before ? &before->self : nullptr, now.self));
     for (const auto& [reason, count] : now.self.dropped) {

@@ -45,10 +45,14 @@ class NoticeWriter {
     void free_memory(const TargetSnapshot& now, std::vector<std::string>& lines);
     void holders(const TargetSnapshot& now, std::vector<std::string>& lines);
     std::vector<std::string> target_lines(double time, const TargetSnapshot* before, const TargetSnapshot& now);
+    void keep_unread(const Snapshot* before, const Snapshot& now);
 
     std::map<std::string, LimitMarks> marks_{};  // by name of the target, while it is up
     std::set<std::string> free_memory_{};        // leaking targets whose line has named free memory as the cause
     std::set<std::string> holders_{};            // leaking targets whose line has named the holders
+    // Targets that could not be read at this tick, as they were at the last tick that could read them. The next tick
+    // that can read them is compared with that one.
+    std::map<std::string, TargetSnapshot> unread_{};
 };
 
 // One line when file descriptors run out and one when there are enough again, no matter how many targets are refused in

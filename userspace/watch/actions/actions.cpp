@@ -112,8 +112,8 @@ void Actions::offer(PendingAction action, Seconds now) {
         fail(event, ActionOutcome::dropped, "not run, because there are too many events");
 }
 
-void Actions::take_precursors(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread) {
-    std::set<std::string> shown = unread;
+void Actions::take_precursors(const Snapshot& snapshot, Seconds now) {
+    std::set<std::string> shown(snapshot.unread.begin(), snapshot.unread.end());
     // A target that has ended stays in the snapshot for some time, and a new target may have its name already.
     for (const TargetSnapshot& target : snapshot.targets) {
         shown.insert(target.info.name);

@@ -30,8 +30,8 @@ class Actions {
 
     int fd() const { return socket_.get(); }  // readable when a command has ended; below 0: no helper
     // Runs the command for each precursor that was not there at the last tick that showed its target. `now` is on the
-    // boot clock. `unread`: targets that exist, but could not be read for this snapshot.
-    void take_precursors(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread = {});
+    // boot clock.
+    void take_precursors(const Snapshot& snapshot, Seconds now);
     // `unreported`: moments with deaths that the rate limit left out of reports, since watching began.
     void take_deaths(const std::vector<ReportedDeath>& deaths, std::uint64_t unreported, Seconds now);
     // Takes the replies for ended commands, and sends waiting commands to the helper.

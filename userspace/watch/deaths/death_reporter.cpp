@@ -136,7 +136,7 @@ const TargetSnapshot* DeathReporter::last_seen(const std::string& target) const 
 }
 
 // Updates the history of each target. A history is dropped when its target does not exist any more.
-void DeathReporter::follow(const Snapshot& snapshot, const std::set<std::string>& unread) {
+void DeathReporter::follow(const Snapshot& snapshot) {
     for (const TargetSnapshot& target : snapshot.targets) {
         const TargetSnapshot* was = histories_.contains(target.info.name) ? last_seen(target.info.name) : nullptr;
         History& history =
@@ -145,8 +145,9 @@ void DeathReporter::follow(const Snapshot& snapshot, const std::set<std::string>
         for (PastEvent& event : events_between(was, target, snapshot.time)) add_event(history.events, std::move(event));
         if (history.latest && snapshot.time - history.latest->report.decisive().time > kSettled) history.latest.reset();
     }
-    std::erase_if(histories_,
-                  [&](const auto& each) { return !find_target(snapshot, each.first) && !unread.contains(each.first); });
+    std::erase_if(histories_, [&](const auto& each) {
+        return !find_target(snapshot, each.first) && !snapshot.has_unread(each.first);
+    });
 }
 
 // The processes of a tree seldom die at the same instant. Deaths that follow shortly are added to the existing report.
@@ -214,8 +215,8 @@ void DeathReporter::write(Pending& pending) {
         troubles_.push_back("memscope: the report of a death could not be written: " + written.error().message());
 }
 
-void DeathReporter::take(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread) {
-    follow(snapshot, unread);
+void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
+    follow(snapshot);
     printed_.clear();
     for (const DeathMoment& moment : death_moments(snapshot)) {
         const bool follows = follows_another(moment);

@@ -56,8 +56,8 @@ class DeathReporter {
     DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth);
 
     // Called before the tick is used for anything else, so that a first version of the report is written at once. `now`
-    // is on the boot clock. `unread`: targets that exist, but could not be read for this snapshot.
-    void take(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread = {});
+    // is on the boot clock.
+    void take(const Snapshot& snapshot, Seconds now);
     // Stores the complete snapshot of the tick, because it may be the last one that shows a process before its death.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
     // Called after the tick is published, and when symbols have been loaded: adds the growth, and returns the text to
@@ -96,7 +96,7 @@ class DeathReporter {
         std::optional<Pending> latest{};  // kept for a short time, because further deaths may be added to it
     };
 
-    void follow(const Snapshot& snapshot, const std::set<std::string>& unread);
+    void follow(const Snapshot& snapshot);
     const TargetSnapshot* last_seen(const std::string& target) const;
     bool follows_another(const DeathMoment& moment);
     bool add_growth(Pending& pending, Seconds now, Symbols symbols);

@@ -202,10 +202,10 @@ void GrowthRecorder::keep_to_budget() {
     }
 }
 
-void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets, const std::set<std::string>& unread) {
-    std::set<std::string> names = unread;
+void GrowthRecorder::remember(const Snapshot& snapshot) {
+    std::set<std::string> names(snapshot.unread.begin(), snapshot.unread.end());
     bool added = false;
-    for (const TargetSnapshot& target : targets) {
+    for (const TargetSnapshot& target : snapshot.targets) {
         names.insert(target.info.name);
         if (!target.up || target.processes.empty()) continue;
         resident_.bound(target.processes);

@@ -56,9 +56,8 @@ class GrowthRecorder {
     // Stores the last state of ended processes. tick() does this, too, but only after removed targets were dropped.
     void end_processes(const ProcessTable& processes);
 
-    // At the end of a tick: adds the current growth to the histories (GrowthHistory), and bounds the samples. `unread`:
-    // targets that exist, but could not be read in this tick.
-    void remember(const std::vector<TargetSnapshot>& targets, const std::set<std::string>& unread);
+    // At the end of a tick: adds the current growth to the histories (GrowthHistory), and bounds the samples.
+    void remember(const Snapshot& snapshot);
 
     // Growth by line. Cheap enough to be called in some of the ticks.
     std::vector<LineGrowth> lines(const std::vector<Process>& processes) {

@@ -53,6 +53,26 @@ TEST(Notices, TheEndOfATargetHasOneLine) {
     EXPECT_THAT(notices(&down, gone), IsEmpty());
 }
 
+TEST(Notices, ATargetThatCannotBeReadAtSomeTicksHasNotEndedAndIsNotAnnouncedAgain) {
+    const Snapshot before = held(10);
+    Snapshot unread = before;
+    unread.targets.clear();
+    unread.unread = {"train"};
+    Snapshot empty = before;
+    empty.targets[0].processes.clear();
+    NoticeWriter writer;
+    writer.write(nullptr, before);
+    EXPECT_THAT(writer.write(&before, unread), IsEmpty());
+    EXPECT_THAT(writer.write(&unread, unread), IsEmpty());
+    EXPECT_THAT(writer.write(&unread, empty),
+                ElementsAre("train: empty: all processes have ended, 47 GiB stay charged"));
+    EXPECT_THAT(writer.write(&empty, unread), IsEmpty());
+    Snapshot gone = unread;
+    gone.unread.clear();
+    EXPECT_THAT(writer.write(&unread, gone), ElementsAre("train: ended, last seen with 47 GiB"));
+    EXPECT_THAT(writer.write(&gone, gone), IsEmpty());
+}
+
 TEST(Notices, AnEmptyTargetHasNotEnded) {
     const Snapshot full = held(10);
     Snapshot empty = full;
