@@ -31,9 +31,9 @@ void Module::close_files() {
     file_.place.root = Fd();
 }
 
-ModuleWanted Module::wanted() const {
+ModuleWanted Module::wanted(pid_t pid) const {
     return {.path = name_,
-            .pid = pid_,
+            .pid = pid,
             .place = {.handle = copy_of(file_.place.handle),
                       .identity = file_.place.identity,
                       .root = copy_of(file_.place.root),
@@ -70,14 +70,21 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     is_loading_ = false;
     if (auto symbols = find_cached(cache)) {
         close_files();
+        requested_for_ = 0;
         return symbols;
     }
-    ModuleWanted request = wanted();
+    // A request that does not wait is repeated unchanged until it is answered, because a changed request is another job
+    // of the helper. Meanwhile the file may have been seen in another process.
+    const bool repeats = wait == NativeReads::Wait::no;
+    const pid_t pid = repeats && requested_for_ != 0 ? requested_for_ : pid_.load();
+    ModuleWanted request = wanted(pid);
     if (!request.place.handle && file_.place.handle) return nullptr;  // no file descriptor is free for a copy
     if (!request.place.root && file_.place.root) return nullptr;
     auto loaded = reads.load(std::move(request), wait);
     is_loading_ = !loaded;
+    if (repeats) requested_for_ = loaded ? 0 : pid;
     if (!loaded || (!*loaded && is_retryable(loaded->error()))) return nullptr;
+    if (!*loaded && pid != pid_) return nullptr;  // the next call looks for the file in the other process
     close_files();
     // A load that failed because of the file is not retried, because the pid may belong to another process by then.
     failed_ = !*loaded;

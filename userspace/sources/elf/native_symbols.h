@@ -44,7 +44,7 @@ class Module {
     bool is_loading() const { return is_loading_; }  // symbols() returned null because the symbols are being loaded
 
   private:
-    ModuleWanted wanted() const;
+    ModuleWanted wanted(pid_t pid) const;
     std::shared_ptr<const ModuleSymbols> find_cached(SymbolCache& cache);
     void close_files();
 
@@ -58,6 +58,7 @@ class Module {
     std::mutex mutex_;
     ModuleWanted file_{};
     std::optional<FileIdentity> loaded_{};  // the key in the cache
+    pid_t requested_for_ = 0;               // the process in the request that is under way; 0: there is none
 };
 
 class Module;

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -179,6 +180,45 @@ TEST(NativeSymbols, AFileThatCouldNotBeReadIsReadLater) {
         EXPECT_EQ(symbols.name(located[0]).symbol, "landmark") << error;
         EXPECT_EQ(symbols.counts().failed, 0U);
     }
+}
+
+// Loads symbols as a helper does: it answers a request that is repeated unchanged.
+class RepeatedLoads : public DirectReads {
+  public:
+    RepeatedLoads() : DirectReads(SysRoot{}) {}
+    std::optional<Result<LoadedModule>> load(ModuleWanted wanted, Wait wait) override {
+        const pid_t pid = wanted.pid;
+        if (requested.insert(pid).second) return std::nullopt;
+        if (pid == failing) return plain_error("find the file");
+        return DirectReads::load(std::move(wanted), wait);
+    }
+    std::set<pid_t> requested{};
+    pid_t failing = 0;
+};
+
+TEST(NativeSymbols, AFileThatIsSeenInAnotherProcessMeanwhileIsLoadedOnce) {
+    const Landmarks one(kAny), other(kAny);
+    const auto reads = std::make_shared<RepeatedLoads>();
+    NativeSymbols symbols{reads};
+    const auto located = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "");
+    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "landmark");
+    EXPECT_EQ(reads->requested, std::set<pid_t>{one.pid()});
+}
+
+TEST(NativeSymbols, AFileThatIsNotFoundInOneProcessIsLookedUpInTheOther) {
+    const Landmarks one(kAny), other(kAny);
+    const auto reads = std::make_shared<RepeatedLoads>();
+    reads->failing = one.pid();
+    NativeSymbols symbols{reads};
+    const auto located = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "");
+    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "") << "the answer for the first process";
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "") << "the request for the other process";
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "landmark");
+    EXPECT_EQ(symbols.counts().failed, 0U);
 }
 
 // A helper has read the mappings, but not found the file of the code, when the process ends.
