@@ -218,7 +218,8 @@ void NativeSymbols::forget(pid_t pid) {
 
 bool NativeSymbols::read_if_old(pid_t pid, Process& process, bool is_new, Seconds now) {
     if (process.reading != 0) return read_code(pid, process);
-    if (!is_new && now - process.read_at < limits_.maps_age && now >= process.read_at) return true;
+    const bool is_recent = now - process.read_at < limits_.maps_age && now >= process.read_at;
+    if (!is_new && !process.read_again && is_recent) return true;
     process.read_at = now;
     process.rereads = 0;
     return read_code(pid, process);
@@ -231,10 +232,8 @@ bool NativeSymbols::read_code(pid_t pid, Process& process) {
     auto maps = reads_->maps(pid, process.reading);
     if (!maps) return false;
     process.reading = 0;
-    if (!*maps && is_retryable(maps->error())) {
-        process.read_at = {};
-        return false;
-    }
+    process.read_again = !*maps && is_retryable(maps->error());
+    if (process.read_again) return false;
     ++maps_read_;
     if (!*maps || (*maps)->ranges.empty()) return true;
     if ((*maps)->truncated) ++maps_truncated_;

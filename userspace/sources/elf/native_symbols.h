@@ -151,6 +151,7 @@ class NativeSymbols {
         Seconds read_at{};          // when the last read was requested
         unsigned rereads = 0;       // reads for unknown addresses since the last read that was made because of age
         std::uint64_t reading = 0;  // number of the read that is under way; 0: none
+        bool read_again = false;    // the last read failed, but not because of the process
     };
     using ModuleKey = std::tuple<unsigned, unsigned, std::uint64_t, std::string>;  // device, inode, path
 

@@ -260,6 +260,27 @@ TEST(NativeSymbols, MappingsThatCouldNotBeReadAreReadAtTheNextCall) {
     EXPECT_EQ(symbols.name((*located)[0]).symbol, "landmark");
 }
 
+TEST(NativeSymbols, MappingsThatCouldNotBeReadAgainStayKnown) {
+    class FailingMaps : public DirectReads {
+      public:
+        FailingMaps() : DirectReads(SysRoot{}) {}
+        std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) override {
+            if (pid == failing) return system_error(ETIMEDOUT, "read the maps");
+            return DirectReads::maps(pid, number);
+        }
+        pid_t failing = 0;
+    };
+    const Landmarks one(kAny), other(kAny);
+    const auto reads = std::make_shared<FailingMaps>();
+    NativeSymbols symbols{reads};
+    const std::uint64_t addresses[] = {one.landmark};
+    (void)symbols.locate(one.pid(), addresses, Seconds(100));
+    reads->failing = one.pid();
+    EXPECT_FALSE(symbols.locate_when_read(one.pid(), addresses, Seconds(150), Seconds(150)));
+    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(161));  // forgets old address spaces
+    EXPECT_EQ(symbols.name(symbols.locate_as_known(one.pid(), addresses)[0]).symbol, "landmark");
+}
+
 TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {
     const Landmarks one(kAny), other(kFixed);
     NativeSymbols symbols(SysRoot{}, {.symbols = {.files = 1, .bytes = 1}});
