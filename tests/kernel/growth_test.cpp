@@ -387,5 +387,28 @@ TEST(Growth, OfAProcessThatEndsBeforeItIsReadIsUnknownAndCounted) {
     EXPECT_GT(watched.latest().self.dropped.at("unnamed_frame"), 0U);
 }
 
+// As above, but the mappings are requested only after the process has ended.
+TEST(Growth, OfAProcessThatEndsBeforeItsMappingsAreRequestedIsUnknownAndCounted) {
+    const RealCgroup job("growth-briefer");
+    Child child(job, [](const Child::Script& script) {
+        script.say();
+        script.wait();
+        grow_here(32 * kMiB);
+    });
+    child.heard();
+    Watched watched({job.name()});
+    const TargetSnapshot before = watched.tick(job);
+    child.finish();
+    for (int i = 0; i < 50; ++i) {  // until the answer of the helper has arrived
+        watched.collector().take_events();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const TargetSnapshot& target = watched.tick(job);
+    const Growth growth = watched.collector().growth()->report(before, NativeReads::Wait::no);
+    ASSERT_TRUE(target.processes.empty());
+    expect_sampled(reason(growth.resident, "unknown_stack"), 32 * kMiB);
+    EXPECT_GT(watched.latest().self.dropped.at("unnamed_frame"), 0U);
+}
+
 }  // namespace growth_test
 }  // namespace memscope

@@ -85,17 +85,31 @@ bool StackIntake::name(const Deferred& record, Names names) {
     return std::visit([this, names](const auto& each) { return name(each, names); }, record);
 }
 
+// A code object can arrive after its process has executed another program. Its truncated parts must not be read from
+// the memory of the new program.
 bool StackIntake::name(const ms_code& code, Names names) {
-    return codes_.add(code, names == Names::when_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
+    const auto now = stacks_.read_space(static_cast<pid_t>(code.h.pid));
+    const bool can_read = names == Names::when_read && now && now->space == SpaceId{code.h.target};
+    return codes_.add(code, can_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
+}
+
+// True if the process has executed another program since.
+bool StackIntake::is_replaced(const RawStack& stack) const {
+    const auto now = stacks_.read_space(stack.process.pid);
+    return now && now->space != stack.space;
 }
 
 bool StackIntake::name(const RawStack& stack, Names names) {
     auto native = located(stack, names);
     if (!native) return false;
-    const bool is_unread = names == Names::as_known && !native->empty() && !native->front().module;
+    // If the mappings are not known, no frame has a module. This happens if the process ended or executed another
+    // program before it was read.
+    const bool is_unread = !native->empty() && !native->front().module;
     if (is_unread && stack.python.empty()) {
-        ++unread_stacks_;
+        // After an exec the memory of the previous program is gone, so a stack of it that arrives later is no loss.
+        if (names == Names::as_known || !is_replaced(stack)) ++unread_stacks_;
         const std::lock_guard lock(ledger_.mutex);
+        ledger_.sites.expect_names(stack);  // may be the first that is known of the stack
         ledger_.sites.lose_names(stack.id);
         return true;
     }
@@ -130,7 +144,10 @@ std::optional<std::vector<NativeLocation>> StackIntake::located(const RawStack& 
 
 void StackIntake::read(const ProcessId& process) {
     if (!stacks_.python_of(process.pid)) python_.check(process);
-    if (replaced_.erase(process.pid) != 0) symbols_.forget(process.pid);
+    if (replaced_.erase(process.pid) != 0) {
+        name_before_exec(process.pid);  // while the maps of the previous program are known
+        symbols_.forget(process.pid);
+    }
     const Seconds now = boot_time();
     (void)symbols_.locate_when_read(process.pid, {}, now, now);
 }

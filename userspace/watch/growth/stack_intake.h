@@ -62,6 +62,7 @@ class StackIntake {
     bool name(const ms_code& code, Names names);
     bool name(const RawStack& stack, Names names);
     bool name(const Deferred& record, Names names);
+    bool is_replaced(const RawStack& stack) const;
     void expect_names(const ms_code&) {}
     void expect_names(const RawStack& stack);
     std::optional<std::vector<NativeLocation>> located(const RawStack& stack, Names names);
