@@ -91,6 +91,23 @@ extern "C" {
     return memory;
 }
 
+constexpr std::size_t kSmall = MS_RANGE_LEAST_BYTES;
+
+// Each path has a stack of its own: a bit of it chooses one of two calls. The texts differ, so that the compiler does
+// not join the calls.
+[[gnu::noinline]] void* map_by_path(unsigned path, unsigned bits) {
+    if (bits == 0) return map_here(kSmall);
+    void* memory = nullptr;
+    if (path % 2 == 0) {
+        memory = map_by_path(path / 2, bits - 1);
+        asm volatile("# even" ::"r"(memory) : "memory");
+    } else {
+        memory = map_by_path(path / 2, bits - 1);
+        asm volatile("# odd" ::"r"(memory) : "memory");
+    }
+    return memory;
+}
+
 }  // extern "C"
 
 TEST(ResidentGrowth, IsAttributedToTheFunctionThatTouchedThePages) {
@@ -385,6 +402,70 @@ TEST(Growth, OfAProcessThatEndsBeforeItIsReadIsUnknownAndCounted) {
     expect_sampled(reason(growth.resident, "unknown_stack"), 32 * kMiB);
     EXPECT_EQ(reason(growth.resident, "pending"), 0);
     EXPECT_GT(watched.latest().self.dropped.at("unnamed_frame"), 0U);
+}
+
+// As above, but the mappings are requested only after the process has ended.
+TEST(Growth, OfAProcessThatEndsBeforeItsMappingsAreRequestedIsUnknownAndCounted) {
+    const RealCgroup job("growth-briefer");
+    Child child(job, [](const Child::Script& script) {
+        script.say();
+        script.wait();
+        grow_here(32 * kMiB);
+    });
+    child.heard();
+    Watched watched({job.name()});
+    const TargetSnapshot before = watched.tick(job);
+    child.finish();
+    for (int i = 0; i < 50; ++i) {  // until the answer of the helper has arrived
+        watched.collector().take_events();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const TargetSnapshot& target = watched.tick(job);
+    const Growth growth = watched.collector().growth()->report(before, NativeReads::Wait::no);
+    ASSERT_TRUE(target.processes.empty());
+    expect_sampled(reason(growth.resident, "unknown_stack"), 32 * kMiB);
+    EXPECT_GT(watched.latest().self.dropped.at("unnamed_frame"), 0U);
+}
+
+// More stacks wait for a helper than there is room for. Their processes still run, so the kernel sends a stack again
+// when it is used again.
+TEST(Growth, OfStacksThatFoundNoRoomWhileTheyWaitedIsAttributedWhenTheyAreUsedAgain) {
+    constexpr unsigned kPaths = 2200, kStep = 440, kBits = 12;
+    const RealCgroup job("growth-many");
+    const auto map_all = [](const Child::Script& script) {
+        for (unsigned path = 0;; path = (path + kStep) % kPaths) {
+            script.say();
+            script.wait();
+            for (unsigned i = 0; i < kStep; ++i) (void)map_by_path(path + i, kBits);
+        }
+    };
+    const Child one(job, map_all), other(job, map_all);
+    one.heard();
+    other.heard();
+    Watched watched({job.name()});
+    (void)watched.tick(job);
+    const auto use_all = [&] {  // in steps, so that the ring buffer has room
+        for (unsigned i = 0; i < kPaths; i += kStep)
+            for (const Child* child : {&one, &other}) {
+                child->go();
+                child->heard();
+                watched.collector().take_events();
+            }
+    };
+    signal_readers(SIGSTOP);
+    use_all();
+    Growth growth = watched.collector().growth()->report(watched.tick(job), NativeReads::Wait::no);
+    signal_readers(SIGCONT);
+    EXPECT_GT(reason(growth.mapped, "unknown_stack"), 0);
+    EXPECT_GT(watched.unnamed(), 0U);
+
+    use_all();
+    EXPECT_TRUE(ticks_until(watched, job, [&](const TargetSnapshot& target) {
+        growth = watched.collector().growth()->report(target);
+        return is_named(growth) && reason(growth.mapped, "unknown_stack") == 0;
+    }));
+    EXPECT_EQ(at(growth.mapped, "map_by_path"), static_cast<std::int64_t>(kSmall * 2 * 2 * kPaths));
+    watched.expect_nothing_lost();
 }
 
 }  // namespace growth_test

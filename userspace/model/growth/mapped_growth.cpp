@@ -77,7 +77,18 @@ void MappedGrowth::note_lost(Space& space, std::uint64_t lost) {
 
 void MappedGrowth::end(ProcessId id) {
     auto space = spaces_.extract(id);
-    if (space && ended_.size() < kMostEnded) ended_.insert(std::move(space));
+    const Bytes grown = space ? view(id, space.mapped()).ranges.totals().grown() : Bytes{};
+    if (grown == Bytes{} || ended_.contains(id)) return;
+    ended_.insert(std::move(space));
+    ended_by_size_.emplace(grown, id);
+    if (ended_.size() <= kMostEnded) return;
+    ended_.erase(ended_by_size_.begin()->second);
+    ended_by_size_.erase(ended_by_size_.begin());
+}
+
+void MappedGrowth::forget_ended() {
+    ended_.clear();
+    ended_by_size_.clear();
 }
 
 std::vector<ProcessId> MappedGrowth::to_be_read() const {

@@ -1,7 +1,9 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "model/growth/range_map.h"
 
@@ -42,10 +44,11 @@ class MappedGrowth {
     };
     void visit(const std::function<void(const Process&)>& visitor) const;
     std::optional<Process> find(ProcessId id) const;
-    // A process that has ended since forget_ended() was called last. At most kMostEnded of them are kept.
+    // A process with growth that has ended since forget_ended() was called last. The kMostEnded processes that held
+    // most are kept.
     static constexpr std::size_t kMostEnded = 256;
     std::optional<Process> find_ended(ProcessId id) const;
-    void forget_ended() { ended_.clear(); }
+    void forget_ended();
     std::uint64_t refused() const { return refused_; }  // events that were ignored because of kMostSpaces
 
   private:
@@ -70,6 +73,7 @@ class MappedGrowth {
 
     std::map<ProcessId, Space> spaces_{};
     std::map<ProcessId, Space> ended_{};
+    std::set<std::pair<Bytes, ProcessId>> ended_by_size_{};
     std::uint64_t refused_ = 0;
 };
 

@@ -31,9 +31,9 @@ void Module::close_files() {
     file_.place.root = Fd();
 }
 
-ModuleWanted Module::wanted() const {
+ModuleWanted Module::wanted(pid_t pid) const {
     return {.path = name_,
-            .pid = pid_,
+            .pid = pid,
             .place = {.handle = copy_of(file_.place.handle),
                       .identity = file_.place.identity,
                       .root = copy_of(file_.place.root),
@@ -70,14 +70,21 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     is_loading_ = false;
     if (auto symbols = find_cached(cache)) {
         close_files();
+        requested_for_ = 0;
         return symbols;
     }
-    ModuleWanted request = wanted();
+    // A request that does not wait is repeated unchanged until it is answered, because a changed request is another job
+    // of the helper. Meanwhile the file may have been seen in another process.
+    const bool repeats = wait == NativeReads::Wait::no;
+    const pid_t pid = repeats && requested_for_ != 0 ? requested_for_ : pid_.load();
+    ModuleWanted request = wanted(pid);
     if (!request.place.handle && file_.place.handle) return nullptr;  // no file descriptor is free for a copy
     if (!request.place.root && file_.place.root) return nullptr;
     auto loaded = reads.load(std::move(request), wait);
     is_loading_ = !loaded;
+    if (repeats) requested_for_ = loaded ? 0 : pid;
     if (!loaded || (!*loaded && is_retryable(loaded->error()))) return nullptr;
+    if (!*loaded && pid != pid_) return nullptr;  // the next call looks for the file in the other process
     close_files();
     // A load that failed because of the file is not retried, because the pid may belong to another process by then.
     failed_ = !*loaded;
@@ -211,7 +218,8 @@ void NativeSymbols::forget(pid_t pid) {
 
 bool NativeSymbols::read_if_old(pid_t pid, Process& process, bool is_new, Seconds now) {
     if (process.reading != 0) return read_code(pid, process);
-    if (!is_new && now - process.read_at < limits_.maps_age && now >= process.read_at) return true;
+    const bool is_recent = now - process.read_at < limits_.maps_age && now >= process.read_at;
+    if (!is_new && !process.read_again && is_recent) return true;
     process.read_at = now;
     process.rereads = 0;
     return read_code(pid, process);
@@ -224,10 +232,8 @@ bool NativeSymbols::read_code(pid_t pid, Process& process) {
     auto maps = reads_->maps(pid, process.reading);
     if (!maps) return false;
     process.reading = 0;
-    if (!*maps && is_retryable(maps->error())) {
-        process.read_at = {};
-        return false;
-    }
+    process.read_again = !*maps && is_retryable(maps->error());
+    if (process.read_again) return false;
     ++maps_read_;
     if (!*maps || (*maps)->ranges.empty()) return true;
     if ((*maps)->truncated) ++maps_truncated_;

@@ -44,7 +44,7 @@ class Module {
     bool is_loading() const { return is_loading_; }  // symbols() returned null because the symbols are being loaded
 
   private:
-    ModuleWanted wanted() const;
+    ModuleWanted wanted(pid_t pid) const;
     std::shared_ptr<const ModuleSymbols> find_cached(SymbolCache& cache);
     void close_files();
 
@@ -58,6 +58,7 @@ class Module {
     std::mutex mutex_;
     ModuleWanted file_{};
     std::optional<FileIdentity> loaded_{};  // the key in the cache
+    pid_t requested_for_ = 0;               // the process in the request that is under way; 0: there is none
 };
 
 class Module;
@@ -146,6 +147,7 @@ class NativeSymbols {
         Seconds read_at{};          // when the last read was requested
         unsigned rereads = 0;       // reads for unknown addresses since the last read that was made because of age
         std::uint64_t reading = 0;  // number of the read that is under way; 0: none
+        bool read_again = false;    // the last read failed, but not because of the process
     };
     using ModuleKey = std::tuple<unsigned, unsigned, std::uint64_t, std::string>;  // device, inode, path
 

@@ -57,23 +57,21 @@ std::vector<SiteGrowth> GrowthPlanes::named(const std::vector<HeldAtStack>& held
 }
 
 void GrowthPlanes::keep_last(const TrackedProcess& process, Seconds now) {
-    constexpr std::size_t kMostEnded = 256;
     const ProcessId& id = process.task.id;
     const auto tensors = from_.host_tensors.end(id);
-    if (ledger_.ended.size() >= kMostEnded) return;
     const auto space = ledger_.spaces.find(id.pid);
     from_.resident.settle(id);
     const auto resident = from_.resident.held(id);
     std::int64_t unknown = 0;
     for (const HeldAtStack& at : resident)
         if (!ledger_.sites.site_of(at.stack)) unknown += at.bytes;
-    ledger_.ended[id] = {.at = now,
-                         .resident = largest(named(resident)),
-                         .mapped = largest(named(from_.mapped.held(id))),
-                         .tensors_host = largest(named(tensors)),
-                         .unknown_resident = unknown,
-                         .start_bytes = space == ledger_.spaces.end() ? 0 : space->second.start_bytes,
-                         .checked_ns = from_.resident.checked_ns(id)};
+    ledger_.ended.keep(id, {.at = now,
+                            .resident = largest(named(resident)),
+                            .mapped = largest(named(from_.mapped.held(id))),
+                            .tensors_host = largest(named(tensors)),
+                            .unknown_resident = unknown,
+                            .start_bytes = space == ledger_.spaces.end() ? 0 : space->second.start_bytes,
+                            .checked_ns = from_.resident.checked_ns(id)});
 }
 
 // Sites and unattributed growth add up to the growth of the processes: what they hold now minus what they held when
@@ -90,13 +88,13 @@ SitePlane GrowthPlanes::resident_plane(const TargetSnapshot& target) {
         paused = ledger_.was_paused;
         for (const Process& process : target.processes) {
             const ProcessId& id = process.task.id;
-            const auto ended = ledger_.ended.find(id);
+            const EndedGrowth* ended = ledger_.ended.find(id);
             const auto space = ledger_.spaces.find(id.pid);
             std::int64_t rest = process.task.memory ? static_cast<std::int64_t>(held_by(*process.task.memory).n) : 0;
-            if (ended != ledger_.ended.end()) {
-                rest -= ended->second.start_bytes + ended->second.unknown_resident;
-                unknown += ended->second.unknown_resident;
-                for (const SiteGrowth& each : ended->second.resident) rest -= each.bytes;
+            if (ended) {
+                rest -= ended->start_bytes + ended->unknown_resident;
+                unknown += ended->unknown_resident;
+                for (const SiteGrowth& each : ended->resident) rest -= each.bytes;
             } else if (space != ledger_.spaces.end() && space->second.process == id) {
                 rest -= space->second.start_bytes;
                 for (const HeldAtStack& at : from_.resident.held(id)) {
@@ -121,10 +119,9 @@ std::optional<Seconds> GrowthPlanes::pages_checked(const TargetSnapshot& target)
     const std::lock_guard lock(ledger_.mutex);
     for (const Process& process : target.processes) {
         const ProcessId& id = process.task.id;
-        const auto ended = ledger_.ended.find(id);
-        const bool has_ended = ended != ledger_.ended.end();
-        if (has_ended ? ended->second.resident.empty() : from_.resident.held(id).empty()) continue;
-        const auto checked = has_ended ? ended->second.checked_ns : from_.resident.checked_ns(id);
+        const EndedGrowth* ended = ledger_.ended.find(id);
+        if (ended ? ended->resident.empty() : from_.resident.held(id).empty()) continue;
+        const auto checked = ended ? ended->checked_ns : from_.resident.checked_ns(id);
         if (!checked) return std::nullopt;
         oldest = std::min(oldest.value_or(*checked), *checked);
     }
@@ -157,7 +154,7 @@ SitePlane GrowthPlanes::held_plane(const TargetSnapshot& target, const std::vect
             }
         }
         if (ended) {
-            for (const auto& [process, last] : ledger_.ended) {
+            for (const auto& [process, last] : ledger_.ended.all()) {
                 const RoleKey* role = roles.of(process);
                 if (!role) continue;
                 for (const SiteGrowth& each : last.*ended) {

@@ -125,7 +125,7 @@ void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended) {
     ledger_.histories.name_peaks(ledger_.sites);  // before the stacks of these processes are forgotten
     constexpr Seconds kKept{30};                  // a death report asks for it within one or two ticks
     const Seconds now = boot_time();
-    std::erase_if(ledger_.ended, [&](const auto& each) { return now - each.second.at > kKept; });
+    ledger_.ended.forget_before(now - kKept);
     for (const TrackedProcess& process : ended) {
         const pid_t pid = process.task.id.pid;
         planes_.keep_last(process, now);

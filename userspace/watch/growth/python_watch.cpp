@@ -19,11 +19,20 @@ constexpr std::size_t kMostPerTurn = 32;  // a check costs about 0.1 ms
 
 }  // namespace
 
+PythonWatch::PythonWatch(Calls calls, bool on)
+    : calls_(std::move(calls)), on_(on), timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+
+// A failure of set_python() is not handled: the process then has native stacks only.
 PythonWatch::PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, bool on)
-    : reads_(std::move(reads)),
-      stacks_(stacks),
-      on_(on),
-      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+    : PythonWatch(
+          {.ask = [reads](const PythonJob& job) { return reads->quick.ask(job); },
+           .space_of =
+               [&stacks](pid_t pid) {
+                   const auto space = stacks.read_space(pid);
+                   return space ? std::optional(space->space) : std::nullopt;
+               },
+           .set_python = [&stacks](pid_t pid, const ms_python& layout) { (void)stacks.set_python(pid, layout); }},
+          on) {}
 
 void PythonWatch::arm(bool on) {
     if (std::exchange(armed_, on) == on) return;
@@ -36,14 +45,18 @@ void PythonWatch::arm(bool on) {
 bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
     if (now_ns < waiting.due_ns) return false;
     if (waiting.number == 0) waiting.number = ++numbers_;
-    const auto search = reads_->quick.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});
+    const auto search = calls_.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});
     if (!search) return false;
+    if (waiting.space != calls_.space_of(waiting.process.pid)) {
+        // The process has executed another program, and the answer can be of the previous program.
+        waiting = begun(waiting.process);
+        return false;
+    }
     waiting.number = 0;
     waiting.at_tick = !*search && is_retryable(search->error());
     if (!*search) return !waiting.at_tick;
     if (!std::exchange(waiting.answered, true)) waiting.until_ns = now_ns + kPatienceNs;
-    if ((*search)->outcome == PythonSearch::Outcome::found)
-        (void)stacks_.set_python(waiting.process.pid, (*search)->layout);
+    if ((*search)->outcome == PythonSearch::Outcome::found) calls_.set_python(waiting.process.pid, (*search)->layout);
     if ((*search)->outcome == PythonSearch::Outcome::none && waiting.without < std::size(kWithoutNs)) {
         waiting.at_tick = waiting.without > 0;  // the timer is not kept for the later checks
         waiting.due_ns = now_ns + kWithoutNs[waiting.without++];
@@ -55,7 +68,7 @@ bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
 
 void PythonWatch::check(const ProcessId& process) {
     if (!on_ || waiting_.size() >= kMostWaiting) return;
-    Waiting waiting{.process = process};
+    Waiting waiting = begun(process);
     if (is_over(waiting, read_clock().boot_ns)) {
         waiting_.erase(process.pid);
         return;

@@ -37,13 +37,38 @@ void StackIntake::take_or_defer(pid_t pid, const Record& record) {
     if (!deferred_.contains(pid) && name(record, Names::when_read)) return;
     deferred_[pid].emplace_back(record);
     expect_names(record);
-    if (++deferred_count_ <= kMostDeferred) return;
-    // Too many records wait. Names the records of the process that has the most, with what is known.
-    name_ended(std::ranges::max_element(deferred_, {}, [](const auto& each) { return each.second.size(); })->first);
+    if (++deferred_count_ > kMostDeferred) make_room();
 }
 
 template void StackIntake::take_or_defer(pid_t pid, const ms_code& record);
 template void StackIntake::take_or_defer(pid_t pid, const RawStack& record);
+
+// Too many records wait. Names the stacks of the process that has the most, if its data is known. Forgets its other
+// stacks: the BPF programs send a forgotten stack again when it is used again, so a process that still runs does not
+// lose their names for good. A code object is not sent again, so truncated code objects still wait. If these are most
+// of the records, the truncated copies are used, because otherwise the next record would need room again.
+void StackIntake::make_room() {
+    const auto most = std::ranges::max_element(deferred_, {}, [](const auto& each) { return each.second.size(); });
+    auto& [pid, records] = *most;
+    const std::size_t before = records.size();
+    bool codes_known = true;
+    std::uint32_t forgotten = 0;
+    deferred_count_ -= std::erase_if(records, [&](const Deferred& each) {
+        const auto* stack = std::get_if<RawStack>(&each);
+        if (!stack) {
+            const bool known = name(std::get<ms_code>(each), Names::when_read);
+            codes_known = codes_known && known;
+            return known;
+        }
+        if ((codes_known || stack->python.empty()) && name_if_known(*stack)) return true;
+        forget(*stack);
+        ++forgotten;
+        return true;
+    });
+    if (forgotten > 0) stacks_.allow_stacks(pid, forgotten);
+    if (records.size() > before / 2) return name_ended(pid);
+    if (records.empty()) deferred_.erase(most);
+}
 
 void StackIntake::take_deferred() {
     for (auto each = deferred_.begin(); each != deferred_.end();) {
@@ -85,31 +110,68 @@ bool StackIntake::name(const Deferred& record, Names names) {
     return std::visit([this, names](const auto& each) { return name(each, names); }, record);
 }
 
+// A code object can arrive after its process has executed another program. Its truncated parts must not be read from
+// the memory of the new program.
 bool StackIntake::name(const ms_code& code, Names names) {
-    return codes_.add(code, names == Names::when_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
+    const auto now = stacks_.read_space(static_cast<pid_t>(code.h.pid));
+    const bool can_read = names == Names::when_read && now && now->space == SpaceId{code.h.target};
+    return codes_.add(code, can_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
+}
+
+// True if the process has executed another program since.
+bool StackIntake::is_replaced(const RawStack& stack) const {
+    const auto now = stacks_.read_space(stack.process.pid);
+    return now && now->space != stack.space;
 }
 
 bool StackIntake::name(const RawStack& stack, Names names) {
     auto native = located(stack, names);
     if (!native) return false;
-    const bool is_unread = names == Names::as_known && !native->empty() && !native->front().module;
+    // If the mappings are not known, no frame has a module. This happens if the process ended or executed another
+    // program before it was read.
+    const bool is_unread = !native->empty() && !native->front().module;
     if (is_unread && stack.python.empty()) {
-        ++unread_stacks_;
+        // After an exec the memory of the previous program is gone, so a stack of it that arrives later is no loss.
+        if (names == Names::as_known || !is_replaced(stack)) ++unread_stacks_;
         const std::lock_guard lock(ledger_.mutex);
+        ledger_.sites.expect_names(stack);  // may be the first that is known of the stack
         ledger_.sites.lose_names(stack.id);
         return true;
     }
-    CallSite site{.python = {}, .native = std::move(*native)};
+    learn(stack, std::move(*native));
+    return true;
+}
+
+// False if the known mappings do not contain all addresses of the stack, or if they may be of another program.
+bool StackIntake::name_if_known(const RawStack& stack) {
+    const pid_t pid = stack.process.pid;
+    const auto now = stacks_.read_space(pid);
+    if (!now || now->space != stack.space || replaced_.contains(pid)) return false;
+    auto native = symbols_.locate_as_known(pid, stack.native);
+    if (!std::ranges::all_of(native, [](const NativeLocation& frame) { return frame.module != nullptr; })) return false;
+    learn(stack, std::move(native));
+    return true;
+}
+
+void StackIntake::learn(const RawStack& stack, std::vector<NativeLocation> native) {
+    CallSite site{.python = {}, .native = std::move(native)};
     site.python.reserve(stack.python.size());
     for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
     cut_at_unmapped(site.native);
     const std::lock_guard lock(ledger_.mutex);
-    if (ledger_.sites.learn(stack, std::move(site))) return true;
+    if (ledger_.sites.learn(stack, std::move(site))) return;
     // There was no room for the names. The BPF programs send a forgotten stack again when it is used again.
     stacks_.forget_stack(stack.id);
     resident_.forget_stacks({stack.id});
     ledger_.sites.give_up(stack.id);
-    return true;
+}
+
+// The samples of the stack stay, so they have its names as soon as it is sent again.
+void StackIntake::forget(const RawStack& stack) {
+    ++unread_stacks_;
+    stacks_.forget_stack(stack.id);
+    const std::lock_guard lock(ledger_.mutex);
+    ledger_.sites.give_up(stack.id);
 }
 
 void StackIntake::expect_names(const RawStack& stack) {
@@ -130,7 +192,10 @@ std::optional<std::vector<NativeLocation>> StackIntake::located(const RawStack& 
 
 void StackIntake::read(const ProcessId& process) {
     if (!stacks_.python_of(process.pid)) python_.check(process);
-    if (replaced_.erase(process.pid) != 0) symbols_.forget(process.pid);
+    if (replaced_.erase(process.pid) != 0) {
+        name_before_exec(process.pid);  // while the maps of the previous program are known
+        symbols_.forget(process.pid);
+    }
     const Seconds now = boot_time();
     (void)symbols_.locate_when_read(process.pid, {}, now, now);
 }

@@ -62,6 +62,11 @@ class StackIntake {
     bool name(const ms_code& code, Names names);
     bool name(const RawStack& stack, Names names);
     bool name(const Deferred& record, Names names);
+    bool is_replaced(const RawStack& stack) const;
+    bool name_if_known(const RawStack& stack);
+    void learn(const RawStack& stack, std::vector<NativeLocation> native);
+    void forget(const RawStack& stack);
+    void make_room();
     void expect_names(const ms_code&) {}
     void expect_names(const RawStack& stack);
     std::optional<std::vector<NativeLocation>> located(const RawStack& stack, Names names);
@@ -74,8 +79,10 @@ class StackIntake {
     PythonCodes codes_;
     std::map<pid_t, std::deque<Deferred>> deferred_{};
     std::size_t deferred_count_ = 0;
-    std::set<pid_t> replaced_{};       // processes whose known maps are of the program before an exec
-    std::uint64_t unread_stacks_ = 0;  // of processes that ended before their address space was read
+    std::set<pid_t> replaced_{};  // processes whose known maps are of the program before an exec
+    // Stacks that were not named: of processes that ended before their address space was read, and stacks that were
+    // forgotten because too many records waited.
+    std::uint64_t unread_stacks_ = 0;
 };
 
 }  // namespace memscope

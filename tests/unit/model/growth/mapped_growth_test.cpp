@@ -117,5 +117,26 @@ TEST(MappedGrowth, TheChildOfAnUnknownProcessIsReadItself) {
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kChild));
 }
 
+// Thousands of short processes can end in one tick.
+TEST(MappedGrowth, OfTheEndedProcessesThatHeldMostIsKept) {
+    MappedGrowth growth = born();
+    const auto end_others = [&](pid_t first) {
+        for (pid_t pid = first; pid < first + static_cast<pid_t>(2 * MappedGrowth::kMostEnded); ++pid) {
+            const ProcessId id{.pid = pid, .start_ns = 3};
+            growth.apply(of(id, event(MS_RANGE_EXEC, {}), 1));
+            if (pid % 2 == 0) growth.apply(of(id, mapped(units(0, 1), kA), 1));
+            growth.end(id);
+        }
+    };
+    end_others(1000);
+    EXPECT_FALSE(growth.find_ended({.pid = 1001, .start_ns = 3})) << "a process that held nothing";
+    growth.end(kProcess);
+    end_others(10000);
+    ASSERT_TRUE(growth.find_ended(kProcess));
+    EXPECT_EQ(growth.find_ended(kProcess)->ranges.totals().grown().n / kUnit, 8U);
+    growth.forget_ended();
+    EXPECT_FALSE(growth.find_ended(kProcess));
+}
+
 }  // namespace mapped_growth_test
 }  // namespace memscope

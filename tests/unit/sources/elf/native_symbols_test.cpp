@@ -3,6 +3,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -182,6 +183,45 @@ TEST(NativeSymbols, AFileThatCouldNotBeReadIsReadLater) {
     }
 }
 
+// Loads symbols as a helper does: it answers a request that is repeated unchanged.
+class RepeatedLoads : public DirectReads {
+  public:
+    RepeatedLoads() : DirectReads(SysRoot{}) {}
+    std::optional<Result<LoadedModule>> load(ModuleWanted wanted, Wait wait) override {
+        const pid_t pid = wanted.pid;
+        if (requested.insert(pid).second) return std::nullopt;
+        if (pid == failing) return plain_error("find the file");
+        return DirectReads::load(std::move(wanted), wait);
+    }
+    std::set<pid_t> requested{};
+    pid_t failing = 0;
+};
+
+TEST(NativeSymbols, AFileThatIsSeenInAnotherProcessMeanwhileIsLoadedOnce) {
+    const Landmarks one(kAny), other(kAny);
+    const auto reads = std::make_shared<RepeatedLoads>();
+    NativeSymbols symbols{reads};
+    const auto located = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "");
+    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "landmark");
+    EXPECT_EQ(reads->requested, std::set<pid_t>{one.pid()});
+}
+
+TEST(NativeSymbols, AFileThatIsNotFoundInOneProcessIsLookedUpInTheOther) {
+    const Landmarks one(kAny), other(kAny);
+    const auto reads = std::make_shared<RepeatedLoads>();
+    reads->failing = one.pid();
+    NativeSymbols symbols{reads};
+    const auto located = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "");
+    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "") << "the answer for the first process";
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "") << "the request for the other process";
+    EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "landmark");
+    EXPECT_EQ(symbols.counts().failed, 0U);
+}
+
 // A helper has read the mappings, but not found the file of the code, when the process ends.
 TEST(NativeSymbols, AFileThatIsNotFoundBeforeTheProcessEndsIsFoundByItsPath) {
     class SlowReads : public DirectReads {
@@ -219,6 +259,27 @@ TEST(NativeSymbols, MappingsThatCouldNotBeReadAreReadAtTheNextCall) {
     const auto located = symbols.locate_when_read(program.pid(), addresses, Seconds(1), Seconds(1));
     ASSERT_TRUE(located);
     EXPECT_EQ(symbols.name((*located)[0]).symbol, "landmark");
+}
+
+TEST(NativeSymbols, MappingsThatCouldNotBeReadAgainStayKnown) {
+    class FailingMaps : public DirectReads {
+      public:
+        FailingMaps() : DirectReads(SysRoot{}) {}
+        std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) override {
+            if (pid == failing) return system_error(ETIMEDOUT, "read the maps");
+            return DirectReads::maps(pid, number);
+        }
+        pid_t failing = 0;
+    };
+    const Landmarks one(kAny), other(kAny);
+    const auto reads = std::make_shared<FailingMaps>();
+    NativeSymbols symbols{reads};
+    const std::uint64_t addresses[] = {one.landmark};
+    (void)symbols.locate(one.pid(), addresses, Seconds(100));
+    reads->failing = one.pid();
+    EXPECT_FALSE(symbols.locate_when_read(one.pid(), addresses, Seconds(150), Seconds(150)));
+    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(161));  // forgets old address spaces
+    EXPECT_EQ(symbols.name(symbols.locate_as_known(one.pid(), addresses)[0]).symbol, "landmark");
 }
 
 TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {

@@ -114,9 +114,8 @@ TEST_F(Acting, DoesNotRunAgainAfterATickThatCouldNotReadTheTarget) {
     options.on_precursor = shell("echo >> runs");
     begin();
     const Snapshot near = with({kNear});
-    const std::string name = near.targets[0].info.name;
     actions->take_precursors(near, Seconds(1));
-    actions->take_precursors(Snapshot{}, Seconds(2), {name});
+    actions->take_precursors(Snapshot{.unread = {near.targets[0].info.name}}, Seconds(2));
     actions->take_precursors(near, Seconds(3));
     await();
     EXPECT_EQ(count(ActionEvent::precursor, ActionOutcome::ok), 1U);
