@@ -241,7 +241,7 @@ TEST(WatchState, ATargetThatCouldNotBeReadIsNotShownAndLosesNothing) {
     const Snapshot without = job.judged(std::move(readings));
     ASSERT_THAT(without.targets, SizeIs(1));
     EXPECT_EQ(without.targets[0].info.name, "job");
-    EXPECT_THAT(without.unread, ElementsAre("job/worker"));
+    EXPECT_THAT(without.unread, testing::ElementsAre("job/inner"));
     EXPECT_EQ(without.targets[0].reclaim->stalls, 2U);
     job.inner_stalls = {.stalls = 2};
     const Snapshot with = job.tick();

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gpu.skel.h"
+#include "cuda.skel.h"
+#include "gpu_tensors.skel.h"
 #include "host_tensors.skel.h"
-#include "torch.skel.h"
 #include "tree.skel.h"
 #include "tree_plain.skel.h"
 
@@ -71,8 +71,8 @@ std::vector<std::string> maps_without_memory(Skeleton* (*open)(), void (*destroy
 
 TEST(BpfObject, OfUserProbesHasMemoryForAllMapsBeforeItIsLoaded) {
     using testing::IsEmpty;
-    EXPECT_THAT(maps_without_memory<gpu_bpf>(gpu_bpf__open, gpu_bpf__destroy), IsEmpty());
-    EXPECT_THAT(maps_without_memory<torch_bpf>(torch_bpf__open, torch_bpf__destroy), IsEmpty());
+    EXPECT_THAT(maps_without_memory<cuda_bpf>(cuda_bpf__open, cuda_bpf__destroy), IsEmpty());
+    EXPECT_THAT(maps_without_memory<gpu_tensors_bpf>(gpu_tensors_bpf__open, gpu_tensors_bpf__destroy), IsEmpty());
     EXPECT_THAT(maps_without_memory<host_tensors_bpf>(host_tensors_bpf__open, host_tensors_bpf__destroy), IsEmpty());
 }
 

@@ -97,7 +97,7 @@ TEST(NativeSymbols, NamesAreThereAfterTheProcessIsGone) {
 TEST(NativeSymbols, ADeletedFileHasNoNamesUnlessItWasFoundBefore) {
     const Copy copy(kAny);
     const Landmarks program(copy.path);
-    NativeSymbols early{SysRoot{}}, late{SysRoot{}};
+    DirectSymbols early{SysRoot{}}, late{SysRoot{}};
     const std::uint64_t addresses[] = {program.landmark};
     const auto located = early.locate(program.pid(), addresses, Seconds(1));
     fs::remove(copy.path);

@@ -237,7 +237,8 @@ TEST_F(AReporter, KeepsTheHistoryOfATargetThatOneTickCouldNotRead) {
     for (int i = 0; i < 4; ++i) tick(target);
     Snapshot without;
     without.time = time;
-    reporter.take(without, Seconds(time), {target.info.name});
+    without.unread = {target.info.name};
+    reporter.take(without, Seconds(time));
     reporter.remember(std::make_shared<const Snapshot>(without));
     time += 1;
     for (int i = 0; i < 4; ++i) tick(target);

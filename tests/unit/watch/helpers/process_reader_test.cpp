@@ -139,7 +139,7 @@ bool is_kept(ProcessReader& reader, Seconds time) {
     }
     std::this_thread::sleep_for(time);
     reader.pump();
-    return reader.ask(Echo{.pid = 1, .text = "later"}).has_value();
+    return reader.ask(Echo{.pid = 1, .text = "later"}) && reader.answers() == 1;  // 2: it was asked again
 }
 
 TEST_F(ProcessReaderTest, AnswersThatNobodyTakesAreKeptForAsLongAsTheCallerSays) {
@@ -162,8 +162,10 @@ TEST_F(ProcessReaderTest, OfAnswersThatNobodyTakesOnlyTheNewestAreKeptIfTheyTake
     }
     std::this_thread::sleep_for(Seconds{1.1});
     reader.pump();
-    EXPECT_FALSE(reader.ask(Large{.pid = 1, .text = "0"}));
     EXPECT_TRUE(reader.ask(Large{.pid = 1, .text = std::to_string(kJobs - 1)}));
+    EXPECT_EQ(reader.answers(), kJobs);
+    EXPECT_TRUE(answer_of(reader, Large{.pid = 1, .text = "0"}));
+    EXPECT_EQ(reader.answers(), kJobs + 1) << "it was asked again";
 }
 
 TEST_F(ProcessReaderTest, HandsDescriptorsOver) {
