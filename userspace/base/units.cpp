@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -77,6 +78,11 @@ std::string human_duration(Seconds duration) {
     if (s < 120) return fmt::format("{:.0f} s", s);
     if (s < 7200) return fmt::format("{:.0f} min", s / 60);
     return fmt::format("{:.1f} h", s / 3600);
+}
+
+std::uint64_t page_bytes() {
+    static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return size;
 }
 
 }  // namespace memscope

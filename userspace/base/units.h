@@ -46,4 +46,6 @@ std::string human_rate(double bytes_per_second);
 // For display: "45 s", "12 min", "3.2 h".
 std::string human_duration(Seconds duration);
 
+std::uint64_t page_bytes();  // size of a page of memory of this kernel
+
 }  // namespace memscope

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "demo/scenario.h"
 #include "watch/clock.h"
 
@@ -68,7 +69,7 @@ Dataset Dataset::build(Bytes size) {
 }
 
 void Dataset::rewrite(Bytes wanted) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t page = page_bytes();
     const std::size_t end = std::min<std::size_t>(wanted.n, bytes_.size());
     for (; written_ < end; written_ += page) {
         volatile char& byte = bytes_[written_];

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <sys/epoll.h>
-#include <unistd.h>
 #include <utility>
 
+#include "base/units.h"
 #include "kernel/plan.h"
 #include "sources/cgroup/cgroup_hierarchy.h"
 #include "sources/proc/host.h"
@@ -25,7 +25,7 @@ WatchState::Settings state_settings(const WatchOptions& options) {
                         .trend = {.held = options.precursors.eta_warmup_held, .horizon = options.precursors.eta_warmup},
                         .precursors = options.precursors,
                         .keep_ranks = options.keep_ranks,
-                        .page = Bytes{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))},
+                        .page = Bytes{page_bytes()},
                         .heap_while_leaking = 3 * options.heap_every},
             .role_rules = options.role_rules,
             .linger = options.linger.value_or(kLinger),

@@ -417,7 +417,7 @@ TEST(Growth, OfAProcessThatEndsBeforeItsMappingsAreRequestedIsUnknownAndCounted)
     const TargetSnapshot before = watched.tick(job);
     child.finish();
     for (int i = 0; i < 50; ++i) {  // until the answer of the helper has arrived
-        watched.collector().take_events();
+        watched.collector().on_events();
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     const TargetSnapshot& target = watched.tick(job);
@@ -449,7 +449,7 @@ TEST(Growth, OfStacksThatFoundNoRoomWhileTheyWaitedIsAttributedWhenTheyAreUsedAg
             for (const Child* child : {&one, &other}) {
                 child->go();
                 child->heard();
-                watched.collector().take_events();
+                watched.collector().on_events();
             }
     };
     signal_readers(SIGSTOP);

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 #include <vector>
 
 #include "base/result.h"
@@ -18,8 +17,6 @@
 namespace memscope {
 
 // Loads and attaches BPF objects. Only features use this header, because only they include a skeleton.
-
-inline std::uint32_t page_bytes() { return static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE)); }
 
 // Preallocates the maps that programs at user probes use, and makes them smaller.
 void preallocate(bpf_object* object);
@@ -38,18 +35,19 @@ void apply_settings(Skeleton& skeleton, const FeatureSettings& settings) {
     if constexpr (requires { skeleton.maps.ranges; }) {
         skeleton.rodata->follow_ranges = settings.follow_ranges;
         // Smallest size, because no program writes to it.
-        if (!settings.follow_ranges) bpf_map__set_max_entries(skeleton.maps.ranges, page_bytes());
+        if (!settings.follow_ranges) bpf_map__set_max_entries(skeleton.maps.ranges, static_cast<__u32>(page_bytes()));
     }
     if constexpr (requires { skeleton.rodata->follow_growth; }) {
         skeleton.rodata->follow_growth = settings.follow_growth;
         if (!settings.follow_growth) {
             for (bpf_map* map : {skeleton.maps.known_stacks, skeleton.maps.known_codes, skeleton.maps.python_threads})
                 bpf_map__set_max_entries(map, 1);
-            bpf_map__set_max_entries(skeleton.maps.stack_events, page_bytes());
+            bpf_map__set_max_entries(skeleton.maps.stack_events, static_cast<__u32>(page_bytes()));
         }
     }
     if constexpr (requires { skeleton.rodata->sample_pages; })
-        skeleton.rodata->sample_pages = std::max<std::int64_t>(MS_SAMPLE_BYTES / page_bytes(), 1);
+        skeleton.rodata->sample_pages =
+            std::max<std::int64_t>(MS_SAMPLE_BYTES / static_cast<std::int64_t>(page_bytes()), 1);
     if constexpr (requires { skeleton.rodata->page_bytes; }) skeleton.rodata->page_bytes = page_bytes();
     if (!settings.allocates_at_probes) preallocate(skeleton.obj);
 }

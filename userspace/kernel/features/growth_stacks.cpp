@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/units.h"
 #include "growth.skel.h"
 #include "growth_plain.skel.h"
 #include "kernel/bpf/bpf_object.h"
@@ -86,7 +87,7 @@ struct GrowthStacks::State {
     std::size_t left = 0;          // events that the current drain() may still read
     const KernelEvents* events = nullptr;
     std::uint64_t malformed = 0;
-    const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
+    const std::int64_t page_size = static_cast<std::int64_t>(page_bytes());
 
     int map(const bpf_map* map) const { return bpf_map__fd(map); }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/files.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "sources/cgroup/cgroup_stat.h"
 #include "sources/cgroup/memory_parts.h"
 #include "sources/proc/host.h"
@@ -60,7 +60,7 @@ Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage, Byt
     const auto refaulted = parse_refaulted_pages(*text, version);
     if (!refaulted) return refaulted.error();
     LevelUsage level{*parts, *swap, version == 1 ? std::optional(Bytes{}) : stat->swapcached, {}};
-    if (*refaulted) level.refaulted = Bytes{**refaulted * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+    if (*refaulted) level.refaulted = Bytes{**refaulted * page_bytes()};
     // memsw counts memory and swap together. memory.stat has swap alone, read at the same moment as the other values.
     if (version == 1 && *swap) level.swap = stat->swap ? *stat->swap : **swap - usage;
     return level;

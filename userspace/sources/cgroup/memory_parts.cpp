@@ -1,7 +1,8 @@
 #include "sources/cgroup/memory_parts.h"
 
 #include <algorithm>
-#include <unistd.h>
+
+#include "base/units.h"
 
 namespace memscope {
 namespace {
@@ -43,8 +44,7 @@ Result<MemoryParts> split_usage(Bytes usage, const MemoryStat& stat, const std::
 
 Bytes countable_kernel_memory(const std::vector<Process>& processes) {
     // THREAD_SIZE: 16 KiB on x86-64 and arm64, and at least a page.
-    static const std::uint64_t stack =
-        std::max<std::uint64_t>(16384, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+    static const std::uint64_t stack = std::max<std::uint64_t>(16384, page_bytes());
     Bytes sum;
     for (const Process& process : processes) {
         sum += Bytes{process.task.threads * stack};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <unordered_map>
 
+#include "base/units.h"
 #include "sources/elf/elf_notes.h"
 
 // Searches an ELF file for notes, symbols by name, and text.
@@ -151,7 +152,7 @@ std::optional<ElfSection> ElfFile::section(std::string_view name) const {
 std::uint64_t ElfFile::load_address() const {
     const auto lowest = std::min_element(segments_.begin(), segments_.end(),
                                          [](const auto& a, const auto& b) { return a.address < b.address; });
-    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const auto page = page_bytes();
     return lowest == segments_.end() ? 0 : lowest->address & ~(page - 1);
 }
 

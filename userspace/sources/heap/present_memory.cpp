@@ -10,6 +10,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/units.h"
+
 namespace memscope {
 namespace {
 
@@ -147,11 +149,6 @@ class PageReader {
 };
 
 }  // namespace
-
-std::uint64_t page_bytes() {
-    static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    return size;
-}
 
 void Pace::pause() {
     const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kPause).count()};

@@ -18,8 +18,6 @@
 
 namespace memscope {
 
-std::uint64_t page_bytes();  // of the kernel
-
 class ReadDeadline {
   public:
     explicit ReadDeadline(Seconds from_now)

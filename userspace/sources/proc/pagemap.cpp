@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace memscope {
 namespace {
@@ -156,7 +157,7 @@ Result<std::vector<std::uint64_t>> absent_pages(const Fd& process, std::span<con
 }
 
 Result<PageSharing> read_page_sample(const Fd& process, Seconds most) {
-    const Bytes page{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+    const Bytes page{page_bytes()};
     const auto maps = read_process_maps(process);
     if (!maps) return maps.error();
     const auto sample = sample_pages(process, *maps, page, most);

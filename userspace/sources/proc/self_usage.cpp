@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "sources/proc/procfs.h"
 
 namespace memscope {
@@ -44,7 +45,7 @@ std::optional<Bytes> parse_resident(std::string_view statm) {
     const auto fields = split(trimmed(statm), ' ');
     const auto pages = fields.size() > 1 ? parse_number(fields[1]) : std::nullopt;
     if (!pages) return std::nullopt;
-    return Bytes{*pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
+    return Bytes{*pages * page_bytes()};
 }
 
 }  // namespace

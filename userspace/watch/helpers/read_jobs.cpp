@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "sources/gpu/probed_libraries.h"
 #include "sources/heap/heap_census.h"
 #include "sources/proc/numa.h"
@@ -151,7 +152,7 @@ class Helper {
         PagesAnswer answer{.began_ns = read_clock().boot_ns};
         const auto process = open_process(root_, job.id);
         if (!process) return system_error(ESRCH, "read pagemap");
-        auto absent = absent_pages(*process, job.addresses, Bytes{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))});
+        auto absent = absent_pages(*process, job.addresses, Bytes{page_bytes()});
         if (!absent) return absent.error();
         answer.absent = *std::move(absent);
         answer.cpu = thread_cpu_time() - began_cpu;
@@ -241,7 +242,7 @@ class Helper {
 void limit_memory(const SysRoot& root) {
     const auto statm = read_file(root.proc / "self/statm", 4096);
     const auto pages = statm ? parse_number(statm->substr(0, statm->find(' '))) : std::nullopt;
-    const std::uint64_t own = pages.value_or(0) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t own = pages.value_or(0) * page_bytes();
     const rlim_t most = std::max(kHeapMemory, own + HeapBudget{}.memory.n + (std::uint64_t{32} << 20));
     const rlimit limit{most, most};
     (void)::setrlimit(RLIMIT_AS, &limit);
