@@ -1,6 +1,7 @@
 #include "watch/growth/stack_intake.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -43,13 +44,23 @@ void StackIntake::take_or_defer(pid_t pid, const Record& record) {
 template void StackIntake::take_or_defer(pid_t pid, const ms_code& record);
 template void StackIntake::take_or_defer(pid_t pid, const RawStack& record);
 
-// Too many records wait. Names the stacks of the process that has the most, if its data is known. Forgets its other
-// stacks: the BPF programs send a forgotten stack again when it is used again, so a process that still runs does not
-// lose their names for good. A code object is not sent again, so truncated code objects still wait. If these are most
-// of the records, the truncated copies are used, because otherwise the next record would need room again.
+// Too many records wait. Makes room for a quarter of them, so that the next record does not need room again.
 void StackIntake::make_room() {
-    const auto most = std::ranges::max_element(deferred_, {}, [](const auto& each) { return each.second.size(); });
-    auto& [pid, records] = *most;
+    std::vector<std::pair<std::size_t, pid_t>> by_size;
+    for (const auto& [pid, records] : deferred_) by_size.emplace_back(records.size(), pid);
+    std::ranges::sort(by_size, std::greater{});
+    for (const auto& [size, pid] : by_size) {
+        if (deferred_count_ <= kMostDeferred / 4 * 3) return;
+        make_room(pid);
+    }
+}
+
+// Names the stacks of the process if its data is known. Forgets its other stacks: the BPF programs send a forgotten
+// stack again when it is used again, so a process that still runs does not lose their names for good. A code object is
+// not sent again, so truncated code objects still wait. If these are most of the records, the truncated copies are
+// used, because otherwise little room would be made.
+void StackIntake::make_room(pid_t pid) {
+    std::deque<Deferred>& records = deferred_.at(pid);
     const std::size_t before = records.size();
     bool codes_known = true;
     std::uint32_t forgotten = 0;
@@ -67,7 +78,7 @@ void StackIntake::make_room() {
     });
     if (forgotten > 0) stacks_.allow_stacks(pid, forgotten);
     if (records.size() > before / 2) return name_ended(pid);
-    if (records.empty()) deferred_.erase(most);
+    if (records.empty()) deferred_.erase(pid);
 }
 
 void StackIntake::take_deferred() {
@@ -142,13 +153,15 @@ bool StackIntake::name(const RawStack& stack, Names names) {
     return true;
 }
 
-// False if the known mappings do not contain all addresses of the stack, or if they may be of another program.
+// False if the mappings of its process are not known, or if they may be of another program. A stack with an address
+// outside of the mappings is named up to this address: in code without frame pointers there may be no better names, so
+// that the stack would be forgotten and sent again each time.
 bool StackIntake::name_if_known(const RawStack& stack) {
     const pid_t pid = stack.process.pid;
     const auto now = stacks_.read_space(pid);
     if (!now || now->space != stack.space || replaced_.contains(pid)) return false;
     auto native = symbols_.locate_as_known(pid, stack.native);
-    if (!std::ranges::all_of(native, [](const NativeLocation& frame) { return frame.module != nullptr; })) return false;
+    if (!native.empty() && !native.front().module) return false;
     learn(stack, std::move(native));
     return true;
 }

@@ -67,6 +67,7 @@ class StackIntake {
     void learn(const RawStack& stack, std::vector<NativeLocation> native);
     void forget(const RawStack& stack);
     void make_room();
+    void make_room(pid_t pid);
     void expect_names(const ms_code&) {}
     void expect_names(const RawStack& stack);
     std::optional<std::vector<NativeLocation>> located(const RawStack& stack, Names names);
