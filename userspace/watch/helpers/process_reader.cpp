@@ -320,6 +320,7 @@ void ProcessReader::drop_untaken(std::uint64_t now_ns) {
     }
     if (bytes <= kMostKeptBytes) return;
     std::ranges::sort(answered, is_older);
+    answered.pop_back();  // the newest stays, however large it is: otherwise it would be read again for ever
     for (const auto& oldest : answered) {
         if (bytes <= kMostKeptBytes) return;
         bytes -= oldest->second->reply.message.text.size();
@@ -354,13 +355,13 @@ bool ProcessReader::is_stuck(std::uint64_t now_ns) {
 }
 
 void ProcessReader::pump() {
+    sweep(now());  // before receive(), because ask() and call() still need the request whose answer is received now
     receive();
     const std::uint64_t at = now();
     if (is_stuck(at))
         replace_helper(
             fmt::format("blocks its reader: no answer in {:.1f} s", static_cast<double>(at - head_since_ns_) * 1e-9),
             at);
-    sweep(at);
     send_more();
     fail_without_helper(at);
 }

@@ -20,7 +20,7 @@
 namespace memscope {
 namespace process_reader_test {
 
-enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle, pid };
+enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle, pid, huge };
 
 template <Kind kind>
 struct Job {
@@ -35,6 +35,7 @@ using Echo = Job<Kind::echo>;
 using Block = Job<Kind::block>;
 using Crash = Job<Kind::crash>;
 using Large = Job<Kind::large>;
+using Huge = Job<Kind::huge>;
 using Work = Job<Kind::work>;
 using Trickle = Job<Kind::trickle>;
 using Pid = Job<Kind::pid>;
@@ -75,6 +76,7 @@ Packer work(Unpacker& bytes) {
         for (;;) ::usleep(1000);
     if (kind == Kind::pid) job.text = std::to_string(::getpid());
     if (kind == Kind::large) job.text.assign(std::size_t{5} << 20, 'x');
+    if (kind == Kind::huge) job.text.assign(ProcessReader::kMostKeptBytes + 1, 'x');
     if (kind == Kind::file) {
         int ends[2];
         if (::pipe(ends) != 0) ::_exit(1);
@@ -110,6 +112,7 @@ Result<typename J::Answer> answer_of(ProcessReader& reader, const J& job) {
 class ProcessReaderTest : public testing::Test {
   protected:
     ProcessReader::Settings quick() const { return {.root = tree.root(), .deadline = Seconds{0.2}}; }
+    ProcessReader::Settings patient() const { return {.root = tree.root(), .deadline = Seconds{60}}; }
 
     const FakeTree tree{{"proc/7/comm", "hostile\n"}, {"proc/7/cgroup", "0::/a\n"}, {"proc/8/cgroup", "0::/b\n"}};
 };
@@ -123,7 +126,7 @@ TEST_F(ProcessReaderTest, AnswersWhatItsHelperSays) {
 }
 
 TEST_F(ProcessReaderTest, LongAnswersComeWhole) {
-    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    ProcessReader reader(spawner(), patient());
     const auto answer = answer_of(reader, Large{.pid = 1});
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->size(), std::size_t{5} << 20);
@@ -144,15 +147,15 @@ bool is_kept(ProcessReader& reader, Seconds time) {
 
 TEST_F(ProcessReaderTest, AnswersThatNobodyTakesAreKeptForAsLongAsTheCallerSays) {
     constexpr Seconds kLater{1.5};
-    ProcessReader first(spawner(), quick());
+    ProcessReader first(spawner(), patient());
     EXPECT_TRUE(is_kept(first, kLater));
-    ProcessReader second(spawner(), quick());
+    ProcessReader second(spawner(), patient());
     second.keep_answers(Seconds{0.1});
     EXPECT_FALSE(is_kept(second, kLater));
 }
 
 TEST_F(ProcessReaderTest, OfAnswersThatNobodyTakesOnlyTheNewestAreKeptIfTheyTakeTooMuchMemory) {
-    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    ProcessReader reader(spawner(), patient());
     constexpr std::uint64_t kJobs = 30;  // of 5 MiB
     for (std::uint64_t i = 0; i < kJobs; ++i) reader.submit(Large{.pid = 1, .text = std::to_string(i)});
     while (reader.answers() < kJobs) {
@@ -168,8 +171,16 @@ TEST_F(ProcessReaderTest, OfAnswersThatNobodyTakesOnlyTheNewestAreKeptIfTheyTake
     EXPECT_EQ(reader.answers(), kJobs + 1) << "it was asked again";
 }
 
+TEST_F(ProcessReaderTest, AnAnswerAboveTheLimitOfMemoryIsHandedOut) {
+    ProcessReader reader(spawner(), patient());
+    const auto answer = answer_of(reader, Huge{.pid = 1, .text = {}});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->size(), ProcessReader::kMostKeptBytes + 1);
+    EXPECT_EQ(reader.answers(), 1U) << "it was asked again";
+}
+
 TEST_F(ProcessReaderTest, HandsDescriptorsOver) {
-    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    ProcessReader reader(spawner(), patient());
     const auto answer = answer_of(reader, FileJob{.pid = 1});
     ASSERT_TRUE(answer);
     char text[8] = {};
@@ -235,14 +246,14 @@ TEST_F(ProcessReaderTest, ACgroupWhoseProcessesKeepBlockingIsLeftAlone) {
 }
 
 TEST_F(ProcessReaderTest, AHelperThatDiesIsReplacedAndItsJobBlamed) {
-    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    ProcessReader reader(spawner(), patient());
     EXPECT_FALSE(answer_of(reader, Crash{.pid = 7}));
     EXPECT_EQ(*answer_of(reader, Echo{.pid = 8, .text = "next"}), "next");
     EXPECT_EQ(reader.restarts(), 1U);
 }
 
 TEST_F(ProcessReaderTest, RequestsThatWaitGoToTheNextHelperIfTheirsIsKilled) {
-    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    ProcessReader reader(spawner(), patient());
     const auto helper = answer_of(reader, Pid{.pid = 8});
     ASSERT_TRUE(helper);
     const auto pid = static_cast<pid_t>(std::stol(*helper));
@@ -284,7 +295,7 @@ TEST_F(ProcessReaderTest, WithoutASpawnerRequestsFailAfterTheirDeadlineAndSayTha
 }
 
 TEST_F(ProcessReaderTest, AnAnswerWithoutAFreeDescriptorBlamesNoProcess) {
-    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    ProcessReader reader(spawner(), patient());
     ASSERT_TRUE(answer_of(reader, Echo{.pid = 7, .text = "the helper has started"}));
     {
         const FewDescriptors none(room_for(0));
