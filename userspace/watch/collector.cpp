@@ -312,6 +312,10 @@ void Collector::read_targets(const MachineReadings& machine, ReadingsByTarget& r
                                          .growth = growth_.get()},
                                         state_.targets(), machine, readings);
     if (!all_exist) refresh_.note_change();  // the next tick ends the target
+    // That tick comes soon, because it shows the deaths of the target. A file of a cgroup that exists can be missing,
+    // too, so later ticks ask for no tick.
+    lost_target_ = !all_exist && !missed_target_;
+    missed_target_ = !all_exist;
 }
 
 SelfSample Collector::describe_self(const Now& now) {

@@ -66,7 +66,8 @@ class Collector {
     bool has_helpers() const { return reads_->can_start(); }
     // Number of answers of the helper that loads symbols.
     std::uint64_t symbol_answers() const { return reads_->slow.answers(); }
-    bool has_news() const { return state_.has_news(); }  // a death should be shown before the next regular tick
+    // A death, or the end of a target, should be shown before the next regular tick.
+    bool has_news() const { return state_.has_news() || lost_target_; }
     bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
     // Since the last call: libraries that could not be followed, processes that block their readers, heap censuses that
@@ -118,6 +119,8 @@ class Collector {
     WatchState state_;
     DetailsReader details_{};
     TargetReader reader_;
+    bool missed_target_ = false;  // at the last tick, a target was removed before it was read
+    bool lost_target_ = false;    // as missed_target_, and not at the tick before that
     SelfReader self_{};
 };
 

@@ -137,7 +137,7 @@ bool Loop::needs_extra_tick() {
 // - when needs_extra_tick() allows the tick for a death again.
 void Loop::set_reminder() {
     auto at = parts_.reports.symbols_until();
-    if (parts_.collector.has_news()) {
+    if (parts_.collector.has_news() && !missing_ticks_) {  // a tick that failed is repeated at the interval
         const Seconds allowed = std::chrono::nanoseconds(extra_tick_ns_ + kExtraTickEveryNs);
         at = std::min(at.value_or(allowed), allowed);
     }
@@ -290,6 +290,7 @@ void Loop::linger() {
         if (!options.json && !options.quiet) {
             Snapshot after = last;
             after.targets.clear();
+            after.unread.clear();
             parts_.display.print(latest_.get(), after, after);
         }
         for (TargetSnapshot& target : last.targets) end_target(target);
