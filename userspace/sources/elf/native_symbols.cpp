@@ -84,7 +84,8 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     is_loading_ = !loaded;
     if (repeats) requested_for_ = loaded ? 0 : pid;
     if (!loaded || (!*loaded && is_retryable(loaded->error()))) return nullptr;
-    if (!*loaded && pid != pid_) return nullptr;  // the next call looks for the file in the other process
+    // Without a handle the file is looked up below the root of a process: the next call looks in the other process.
+    if (!*loaded && !file_.place.handle && pid != pid_) return nullptr;
     close_files();
     // A load that failed because of the file is not retried, because the pid may belong to another process by then.
     failed_ = !*loaded;

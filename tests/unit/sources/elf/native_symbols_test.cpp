@@ -212,7 +212,7 @@ TEST(NativeSymbols, AFileThatIsNotFoundInOneProcessIsLookedUpInTheOther) {
     const Landmarks one(kAny), other(kAny);
     const auto reads = std::make_shared<RepeatedLoads>();
     reads->failing = one.pid();
-    NativeSymbols symbols{reads};
+    NativeSymbols symbols{reads, {.open_files = 0}};
     const auto located = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
     EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "");
     (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
