@@ -200,7 +200,7 @@ void Collector::take_events() {
     watch_cuda_failures();
     // Deaths are taken after the events that led to them have been applied, and before refresh_targets() ends the
     // targets of removed cgroups.
-    session_.drain({.death = [this](const DeathEvidence& words) { state_.take(words); }});
+    session_.drain({.death = [this](const DeathEvidence& evidence) { state_.take(evidence); }});
     if (growth_) {
         growth_->take_events();
         growth_->find_python_again();
@@ -321,7 +321,7 @@ void Collector::read_targets(const MachineReadings& machine, ReadingsByTarget& r
 SelfSample Collector::describe_self(const Now& now) {
     SelfSample self = self_.read(root_, [this] { return session_.map_memory(); }, now.boot_ns);
     self.dropped = session_.losses();
-    self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
+    self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed() : 0;
     self.dropped["read_blocked"] = reads_->restarts();
     self.dropped["missed_exit"] = state_.processes().missed_exits();
     self.dropped["kernel_log_overrun"] = machine_.log_overruns();

@@ -85,7 +85,7 @@ class GrowthRecorder {
     void name_mappings(HeapCensus& census) { planes_.name_mappings(census); }
 
     MappedRecorder& mapped() { return mapped_; }
-    std::uint64_t unnamed_frames() const { return intake_.unnamed_frames(); }
+    std::uint64_t unnamed() const { return intake_.unnamed(); }
 
   private:
     void begin(const TrackedProcess& process);

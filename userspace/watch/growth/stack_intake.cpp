@@ -213,6 +213,11 @@ void StackIntake::read(const ProcessId& process) {
     (void)symbols_.locate_when_read(process.pid, {}, now, now);
 }
 
+std::uint64_t StackIntake::unnamed() const {
+    const NativeSymbols::Counts native = symbols_.counts();
+    return codes_.unknown() + unread_stacks_ + native.maps_truncated + native.failed;
+}
+
 void StackIntake::forget(pid_t pid) {
     python_.forget(pid);
     symbols_.forget(pid);

@@ -50,7 +50,8 @@ class StackIntake {
     void forget(SpaceId space) { codes_.forget(space); }
 
     NativeSymbols& symbols() { return symbols_; }
-    std::uint64_t unnamed_frames() const { return codes_.unknown() + unread_stacks_; }
+    // Losses of names: of Python code, stacks, mappings and modules.
+    std::uint64_t unnamed() const;
 
   private:
     // Events of a process, in the order of their arrival, that wait until a helper has read data of the process.
