@@ -101,8 +101,9 @@ double call_cost() {
 Finding mapped_bytes_finding(Session& session) {
     constexpr int kRounds = 5;
     MappingCalls* calls = session.find<MappingCalls>();
-    if (!session.refused().empty()) return {"mapped bytes", false, session.refused().front().message()};
-    if (!calls) return {"mapped bytes", false, "this kernel has no hook for calls that map memory"};
+    if (!calls)
+        return {"mapped bytes", false,
+                "not counted: this kernel has no hook for calls that map memory, or has refused its programs"};
     double alone = 1e9;
     double hooked = 1e9;
     for (int i = 0; i < kRounds; ++i) {
@@ -189,8 +190,13 @@ Diagnosis diagnose(const SysRoot& root) {
                                                    .allocates_at_probes = facts.allocates_at_probes});
     if (session) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
-        for (const Session::TriedFeature& tried : session->try_late_features())
+        for (const Error& refused : session->refused())
+            diagnosis.findings.push_back({"kernel feature", false, refused.message()});
+        diagnosis.complete = session->refused().empty();
+        for (const Session::TriedFeature& tried : session->try_late_features()) {
             diagnosis.findings.push_back(late_finding(tried));
+            if (tried.refusal) diagnosis.complete = false;
+        }
     } else {
         diagnosis.obstacle = session.error();
     }
@@ -212,8 +218,10 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
         text += fmt::format("  {} {:<20} {}\n", yes_no(!choice.program.empty()), name,
                             choice.program.empty() ? choice.without : choice.program);
     }
-    if (diagnosis.works())
+    if (diagnosis.works() && diagnosis.complete)
         text += "\nWatching works here: every hook was loaded and attached just now.\n";
+    else if (diagnosis.works())
+        text += "\nWatching works here, without the programs that the kernel has refused (see above).\n";
     else
         text += "\nWatching does not work here: " + diagnosis.obstacle->message() + "\n";
     return text;

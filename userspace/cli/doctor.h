@@ -24,6 +24,7 @@ struct Diagnosis {
     Plan plan{};
     std::optional<Error> obstacle{};  // why watching does not work on this machine; nullopt: it works
     bool tried = false;               // the BPF programs were loaded and attached
+    bool complete = false;            // the kernel refused none of them
 
     bool works() const { return !obstacle; }
 };
