@@ -86,8 +86,6 @@ struct Forecast {
     double rate = 0;       // growth of the memory below that limit in bytes per second; 0 if a spike reaches it
     double own_share = 1;  // the target's own part of that growth, 0 to 1
 };
-inline constexpr Forecast::Basis kForecastBases[] = {Forecast::Basis::leak, Forecast::Basis::warmup,
-                                                     Forecast::Basis::spike, Forecast::Basis::trend};
 std::string_view word(Forecast::Basis basis);
 
 }  // namespace memscope

@@ -194,7 +194,7 @@ struct Snapshot {
     std::vector<TargetSnapshot> targets{};  // by name
     SelfSample self{};
     // Names of targets that exist, but are not in `targets` because their memory could not be read at this tick.
-    // Whoever keeps data by the name of a target keeps the data of these targets.
+    // A class that keeps data by the name of a target keeps the data of these targets.
     std::vector<std::string> unread{};  // sorted
 
     bool has_unread(const std::string& name) const { return std::ranges::binary_search(unread, name); }

@@ -20,8 +20,8 @@ namespace memscope {
 //   apply(), take()       events of the kernel            -> process table, undecided deaths
 //   reconcile()           scan of all processes           -> process table
 //   settle()              process table, host             -> roles, deaths of targets
-//   take(HeapCensus)      heap censuses                   -> targets
 //   follow_runs()         process table                   -> runs of jobs
+//   take(HeapCensus)      heap censuses                   -> targets
 //   count_processes()     process table                   -> counters by role, processes of each target
 //   judge()               readings of machine and targets -> Snapshot
 //
@@ -42,7 +42,7 @@ class WatchState {
 
     void apply(const TreeEvent& event);
     // Called when all tree events up to the end of the process have been applied.
-    void take(const DeathEvidence& words) { deaths_.take(words); }
+    void take(const DeathEvidence& evidence) { deaths_.take(evidence); }
     bool has_news() const { return deaths_.has_news(); }  // a death that should be shown before the next regular tick
     // Called when all events up to the end of the scan have been applied. `is_ending`: see ProcessTable::reconcile().
     void reconcile(const TaskList& scan, const ProcessTable::IsEnding& is_ending = {});

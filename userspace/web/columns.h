@@ -47,7 +47,6 @@ class Columns {
     void add_ranges(std::size_t series, double began, const std::vector<RecordedBin>& ranges, Seconds width);
 
     std::size_t rows() const { return times_.size(); }
-    const std::vector<SeriesName>& names() const { return names_; }
 
   private:
     friend class Thinning;

@@ -12,7 +12,6 @@ PROMETHEUS = SOURCE / 'dashboards' / 'prometheus'
 ALERTS = sorted(PROMETHEUS.glob('memscope.*.rules.yml'))
 RECORDING = PROMETHEUS / 'memscope.recording.yml'
 RULE_TESTS = sorted(PROMETHEUS.glob('tests/*.test.yml'))
-EXAMPLE = PROMETHEUS / 'prometheus.example.yml'
 RUNBOOK = SOURCE / 'docs' / 'alerts.md'
 METRICS = SOURCE / 'docs' / 'metrics.md'
 

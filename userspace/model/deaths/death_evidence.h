@@ -9,8 +9,7 @@
 
 namespace memscope {
 
-// The evidence about a process that was collected until its exit. The cause of death is decided later. Names can
-// contain any bytes. Times are nanoseconds on the boot clock.
+// Times are nanoseconds on the boot clock. Names can contain any bytes.
 struct SentSignal {
     std::uint64_t time_ns = 0;
     int number = 0;
@@ -74,6 +73,7 @@ struct HostTensorFailure {
     Bytes size{};
 };
 
+// The evidence about a process that was collected until its exit. The cause of death is decided later.
 struct DeathEvidence {
     std::uint64_t time_ns = 0;  // of the exit
     ProcessId id{};

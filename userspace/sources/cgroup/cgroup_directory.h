@@ -70,7 +70,6 @@ class SharedCgroups {
 
     // The cgroup and every ancestor, itself first, the root last. They stay open as long as a pointer to them exists.
     Result<std::vector<CgroupDirectoryPtr>> open_chain(const std::string& path);
-    std::size_t remembered() const { return open_.size(); }
 
   private:
     CgroupHierarchy hierarchy_;

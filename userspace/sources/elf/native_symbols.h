@@ -61,8 +61,6 @@ class Module {
     pid_t requested_for_ = 0;               // the process in the request that is under way; 0: there is none
 };
 
-class Module;
-
 // The executable ranges of the address space of a process, and its other mapped ranges.
 class ProcessCode {
   public:
@@ -97,7 +95,8 @@ struct NativeLocation {
     bool is_return = false;  // a return address: the call is the instruction before it
 };
 
-// Symbolizes native call stacks. Thread-safe: locate() runs on the tick thread, name() on another thread.
+// Symbolizes native call stacks. Thread-safe: locate_when_read() and locate_as_known() run on the thread of the ticks,
+// name() runs on any thread.
 class NativeSymbols {
   public:
     struct Limits {
@@ -125,10 +124,6 @@ class NativeSymbols {
     // must be monotonic.
     std::optional<std::vector<NativeLocation>> locate_when_read(pid_t pid, std::span<const std::uint64_t> addresses,
                                                                 Seconds recorded, Seconds now);
-    std::vector<NativeLocation> locate(pid_t pid, std::span<const std::uint64_t> addresses, Seconds now) {
-        auto located = locate_when_read(pid, addresses, now, now);
-        return located ? std::move(*located) : locate_as_known(pid, addresses);
-    }
     // Uses the address space that was read last. Works also after the process has exited.
     std::vector<NativeLocation> locate_as_known(pid_t pid, std::span<const std::uint64_t> addresses);
     // Drops the address space of a process that has executed another program or has exited.

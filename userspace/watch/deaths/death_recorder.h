@@ -21,7 +21,6 @@ class DeathRecorder {
     // root of other processes.
     void exited(const Exited& event, const ProcessTable& processes);
     void take(DeathEvidence evidence);
-    bool any_undecided() const { return !undecided_.empty(); }
     // True if a process has died since the last tick, and its death is probably not teardown. settle() decides whether
     // it is. Still true after settle() between two ticks, because only a tick shows the death.
     bool has_news() const { return has_news_; }

@@ -46,10 +46,6 @@ export function countChange(number: number): string {
     return number > 0 ? `+${count(number)}` : number < 0 ? `\u2212${count(-number)}` : "0";
 }
 
-export function plural(number: number, word: string): string {
-    return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
-}
-
 /** Steps of an axis of sizes: 1, 2 or 5 times a power of ten of the unit that suits the largest value. */
 export function sizeTicks(low: number, high: number, most: number): number[] {
     if (!(high > low) || most < 1) return [];

@@ -21,10 +21,16 @@ const fs::path kAny = LANDMARKS "any";
 const fs::path kFixed = LANDMARKS "fixed";
 const fs::path kStripped = LANDMARKS "stripped";
 
+std::vector<NativeLocation> locate(NativeSymbols& symbols, pid_t pid, std::span<const std::uint64_t> addresses,
+                                   Seconds now) {
+    auto located = symbols.locate_when_read(pid, addresses, now, now);
+    return located ? std::move(*located) : symbols.locate_as_known(pid, addresses);
+}
+
 std::vector<NativeFrame> frames(NativeSymbols& symbols, pid_t pid, std::vector<std::uint64_t> addresses,
                                 Seconds now = Seconds(1)) {
     std::vector<NativeFrame> named;
-    for (const NativeLocation& location : symbols.locate(pid, addresses, now)) named.push_back(symbols.name(location));
+    for (const NativeLocation& location : locate(symbols, pid, addresses, now)) named.push_back(symbols.name(location));
     return named;
 }
 
@@ -89,7 +95,7 @@ TEST(NativeSymbols, NamesAreThereAfterTheProcessIsGone) {
     Landmarks program(kAny);
     DirectSymbols symbols{SysRoot{}};
     const std::uint64_t addresses[] = {program.landmark};
-    const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
+    const auto located = locate(symbols, program.pid(), addresses, Seconds(1));
     program.finish();
     EXPECT_EQ(symbols.name(located[0]).symbol, "landmark");
 }
@@ -99,7 +105,7 @@ TEST(NativeSymbols, ADeletedFileHasNoNamesUnlessItWasFoundBefore) {
     const Landmarks program(copy.path);
     DirectSymbols early{SysRoot{}}, late{SysRoot{}};
     const std::uint64_t addresses[] = {program.landmark};
-    const auto located = early.locate(program.pid(), addresses, Seconds(1));
+    const auto located = locate(early, program.pid(), addresses, Seconds(1));
     fs::remove(copy.path);
     EXPECT_EQ(early.name(located[0]).symbol, "landmark");
     const auto named = frames(late, program.pid(), {program.landmark});
@@ -124,7 +130,7 @@ TEST(NativeSymbols, AFileThatIsReplacedBeforeItIsOpenedAgainGivesNoNames) {
     const Landmarks program(copy.path);
     DirectSymbols symbols(SysRoot{}, {.open_files = 0});
     const std::uint64_t addresses[] = {program.landmark};
-    const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
+    const auto located = locate(symbols, program.pid(), addresses, Seconds(1));
     EXPECT_EQ(symbols.counts().open_files, 0U);
     fs::remove(copy.path);
     fs::copy_file(kAny, copy.path);
@@ -143,7 +149,7 @@ TEST(NativeSymbols, FilesAreClosedOnceTheirSymbolsAreLoaded) {
     const Landmarks program(kAny);
     DirectSymbols symbols{SysRoot{}};
     const std::uint64_t addresses[] = {program.landmark};
-    const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
+    const auto located = locate(symbols, program.pid(), addresses, Seconds(1));
     EXPECT_EQ(symbols.counts().open_files, 1U);
     symbols.name(located[0]);
     EXPECT_EQ(symbols.counts().open_files, 0U);
@@ -175,7 +181,7 @@ TEST(NativeSymbols, AFileThatCouldNotBeReadIsReadLater) {
         reads->find_error = reads->load_error = error;
         EXPECT_EQ(frames(symbols, program.pid(), {program.landmark})[0].symbol, "");
         reads->find_error = 0;
-        const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
+        const auto located = locate(symbols, program.pid(), addresses, Seconds(1));
         EXPECT_EQ(symbols.name(located[0]).symbol, "");
         reads->load_error = 0;
         EXPECT_EQ(symbols.name(located[0]).symbol, "landmark") << error;
@@ -201,9 +207,9 @@ TEST(NativeSymbols, AFileThatIsSeenInAnotherProcessMeanwhileIsLoadedOnce) {
     const Landmarks one(kAny), other(kAny);
     const auto reads = std::make_shared<RepeatedLoads>();
     NativeSymbols symbols{reads};
-    const auto located = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    const auto located = locate(symbols, one.pid(), std::span(&one.landmark, 1), Seconds(1));
     EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "");
-    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    (void)locate(symbols, other.pid(), std::span(&other.landmark, 1), Seconds(1));
     EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "landmark");
     EXPECT_EQ(reads->requested, std::set<pid_t>{one.pid()});
 }
@@ -213,9 +219,9 @@ TEST(NativeSymbols, AFileThatIsNotFoundInOneProcessIsLookedUpInTheOther) {
     const auto reads = std::make_shared<RepeatedLoads>();
     reads->failing = one.pid();
     NativeSymbols symbols{reads, {.open_files = 0}};
-    const auto located = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    const auto located = locate(symbols, one.pid(), std::span(&one.landmark, 1), Seconds(1));
     EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "");
-    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    (void)locate(symbols, other.pid(), std::span(&other.landmark, 1), Seconds(1));
     EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "") << "the answer for the first process";
     EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "") << "the request for the other process";
     EXPECT_EQ(symbols.name(located[0], NativeReads::Wait::no).symbol, "landmark");
@@ -275,18 +281,18 @@ TEST(NativeSymbols, MappingsThatCouldNotBeReadAgainStayKnown) {
     const auto reads = std::make_shared<FailingMaps>();
     NativeSymbols symbols{reads};
     const std::uint64_t addresses[] = {one.landmark};
-    (void)symbols.locate(one.pid(), addresses, Seconds(100));
+    (void)locate(symbols, one.pid(), addresses, Seconds(100));
     reads->failing = one.pid();
     EXPECT_FALSE(symbols.locate_when_read(one.pid(), addresses, Seconds(150), Seconds(150)));
-    (void)symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(161));  // forgets old address spaces
+    (void)locate(symbols, other.pid(), std::span(&other.landmark, 1), Seconds(161));  // forgets old address spaces
     EXPECT_EQ(symbols.name(symbols.locate_as_known(one.pid(), addresses)[0]).symbol, "landmark");
 }
 
 TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {
     const Landmarks one(kAny), other(kFixed);
     DirectSymbols symbols(SysRoot{}, {.symbols = {.files = 1, .bytes = 1}});
-    const auto first = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
-    const auto second = symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    const auto first = locate(symbols, one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    const auto second = locate(symbols, other.pid(), std::span(&other.landmark, 1), Seconds(1));
     for (int i = 0; i < 2; ++i) {
         EXPECT_EQ(symbols.name(first[0]).symbol, "landmark");
         EXPECT_EQ(symbols.name(second[0]).symbol, "landmark");
@@ -297,8 +303,8 @@ TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {
 TEST(NativeSymbols, TwoProcessesOfOneProgramShareAModule) {
     const Landmarks one(kAny), other(kAny);
     DirectSymbols symbols{SysRoot{}};
-    const auto first = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
-    const auto second = symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    const auto first = locate(symbols, one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    const auto second = locate(symbols, other.pid(), std::span(&other.landmark, 1), Seconds(1));
     EXPECT_EQ(first[0].module, second[0].module);
     EXPECT_EQ(first[0].offset, second[0].offset);
 }

@@ -93,10 +93,6 @@ class ObjectGraph {
     }
     const PythonType& type(NodeNumber node) const { return reader_.types()[type_[node]]; }
     std::uint64_t bytes(NodeNumber node) const { return bytes_[node] == kLarge ? large_.at(node) : bytes_[node]; }
-    std::uint64_t device_bytes(NodeNumber node) const {
-        const auto found = device_.find(node);
-        return found == device_.end() ? 0 : found->second;
-    }
     const std::unordered_map<NodeNumber, std::uint64_t>& devices() const { return device_; }
     const ObjectEdges& edges() const { return edges_; }
     std::span<const ObjectRoot> roots() const { return roots_; }
