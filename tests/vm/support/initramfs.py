@@ -28,7 +28,7 @@ def _libraries(program, folders, found):
 
 
 def _strip(source, target):
-    """Removes debug information, because it is most of a test program, and a guest has only 384 MiB of memory."""
+    """Removes debug information, because it is most of a test program, and a guest has little memory."""
     subprocess.run(["llvm-strip-19", "--strip-debug", source, "-o", target], check=True)
     target.chmod(0o755)
 

@@ -3,9 +3,9 @@ import os
 import subprocess
 import time
 
-# MiB. With 128 the kernel has too little free memory, and an OOM kill in a cgroup does not happen. With 256 the tests,
-# which have two collectors at a time, may be killed themselves.
-MEMORY_MIB = 384
+# MiB. With 128 the kernel has too little free memory, and an OOM kill in a cgroup does not happen. With 384 the tests of
+# a debug build, which have two collectors at a time, may be killed themselves on x86_64.
+MEMORY_MIB = 512
 COMMON = ["-m", str(MEMORY_MIB), "-smp", "2", "-nographic", "-nodefaults", "-serial", "stdio", "-no-reboot", "-net", "none"]
 # One thread for all CPUs of a guest, because the memory order of x86 is too strict for several threads on an arm64 host.
 # Two guests in parallel leave no CPU idle anyway.
