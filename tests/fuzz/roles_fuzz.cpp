@@ -34,8 +34,8 @@ void one(std::string_view bytes) {
                                 .own_memory = input.flag(),
                                 .exec_count = input.number()});
         const auto roles = decider.decide(subjects);
-        require(roles.size() == subjects.size(), "everyone gets a role");
-        require(decider.remembered() <= subjects.size(), "who is gone is forgotten");
+        require(roles.size() == subjects.size(), "every process gets a role");
+        require(decider.remembered() <= subjects.size(), "roles of ended processes are forgotten");
     }
 }
 

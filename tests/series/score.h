@@ -47,7 +47,8 @@ struct Watching {
     std::vector<double> changes{};  // for each series: how often the verdict changed between 60 points in time
     std::vector<std::string> cases{};
 
-    Answer add(const Labelled& made, std::uint64_t seed, const Evidence& evidence = {});  // the last word
+    // Returns the verdict at the last sample.
+    Answer add(const Labelled& made, std::uint64_t seed, const Evidence& evidence = {});
     void join(const Watching& other);
 };
 

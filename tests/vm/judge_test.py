@@ -87,7 +87,7 @@ class Judging(unittest.TestCase):
         self.expect("kinds of memory add up to the usage", f'"anon": {21 << 20}', '"anon": 0')
         self.expect("an OOM kill is counted", 'event="oom_kill"} 1', 'event="oom_kill"} 0')
         self.expect("an OOM kill is counted", "status 137", "status 0")
-        apart = "OOM kills of a cgroup and of the machine are told apart"
+        apart = "OOM kills of a cgroup and of the machine are distinguished"
         self.expect(apart, 'constraint="host"} 1', 'constraint="host"} 0')
         self.expect(apart, 'cause="oom_kill",sender="kernel"} 2', 'cause="oom_kill",sender="kernel"} 1')
         self.expect(apart, "::section host-oom 1.5\nstatus 137", "::section host-oom 1.5\nstatus 0")

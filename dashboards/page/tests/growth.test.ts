@@ -16,7 +16,7 @@ function site(bytes: number, python: PythonFrame[], more: Partial<Site> = {}): S
 }
 
 // The rules are those of userspace/analysis/growth/attribution.cpp, so that the page and the program name the same line.
-test("library code is told from the user's own", () => {
+test("library code is distinguished from the user's own", () => {
     const library = (file: string) => isLibrary(frame("f", file, 1));
     for (const file of [
         "/usr/lib/python3.11/json/decoder.py",

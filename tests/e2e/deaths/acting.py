@@ -71,25 +71,25 @@ def saved_in_time(folder):
     with Cgroup(f'ms-e2e-act-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--warmup', '2s', '--report-dir', state, '--on-precursor', tell,
                     '--on-death', f'sh -c "cat > {folder}/death; env > {folder}/env"') as w:
-        check('all outcomes are 0 at the first scrape', [actions(w, e, o) for e in ('precursor', 'death') for o in ('ok', 'failed', 'timeout', 'dropped')] == [0] * 8)
+        check('all outcomes of actions are 0 at the first scrape', [actions(w, e, o) for e in ('precursor', 'death') for o in ('ok', 'failed', 'timeout', 'dropped')] == [0] * 8)
         with process([sys.executable, '-c', JOB, saved], cgroup=cgroup) as job:
             job.wait(40)
         check('a job that leaks is killed by the kernel', job.returncode == -9, job.returncode)
-        check('and has saved its work before', os.path.exists(saved))
+        check('the job has saved its work before its death', os.path.exists(saved))
         pid, held = (int(n) for n in (pathlib.Path(saved).read_text() if os.path.exists(saved) else '0 0').split())
-        check('itself, with room left', pid == job.pid and 0 < held < 199, (pid, job.pid, held))
+        check('the command gets the pid of the job before the limit is reached', pid == job.pid and 0 < held < 199, (pid, job.pid, held))
         first = json.loads(pathlib.Path(facts).read_text().splitlines()[0])
         check('the command gets the reason and the process that grows', first['event'] == 'precursor' and first['target']['name'] == cgroup.name and first['process']['pid'] == job.pid and first['oom_eta_seconds'] > 0, first)
-        check('it has a line', w.says('--on-precursor was run: '), w.lines())
+        check('the command of --on-precursor has a line', w.says('--on-precursor was run: '), w.lines())
         wait_for(lambda: actions(w, 'death', 'ok'), 10)
         death = json.loads(pathlib.Path(f'{folder}/death').read_text())
         d = death['deaths'][0]
         check('the death arrives as JSON', (d['pid'], d['cause'], d['limit_bytes']) == (job.pid, 'oom_kill', 200 * MIB), d)
         env = dict(line.split('=', 1) for line in pathlib.Path(f'{folder}/env').read_text().splitlines() if line.startswith('MEMSCOPE_'))
-        check('and in the environment', (env['MEMSCOPE_EVENT'], env['MEMSCOPE_PID'], env['MEMSCOPE_CAUSE'], env['MEMSCOPE_TARGET']) == ('death', str(job.pid), 'oom_kill', cgroup.name), env)
+        check('the environment of the command has the death', (env['MEMSCOPE_EVENT'], env['MEMSCOPE_PID'], env['MEMSCOPE_CAUSE'], env['MEMSCOPE_TARGET']) == ('death', str(job.pid), 'oom_kill', cgroup.name), env)
         report = json.loads(pathlib.Path(env['MEMSCOPE_REPORT']).read_text())
         check('the report that it names is whole', report['deaths'][0]['pid'] == job.pid and report['growth'], env)
-        check('what was run is counted', actions(w, 'precursor', 'ok') >= 1 and actions(w, 'death', 'ok') == 1 and not any(actions(w, e, o) for e in ('precursor', 'death') for o in ('failed', 'timeout', 'dropped')), w.metrics())
+        check('the commands that were run are counted', actions(w, 'precursor', 'ok') >= 1 and actions(w, 'death', 'ok') == 1 and not any(actions(w, e, o) for e in ('precursor', 'death') for o in ('failed', 'timeout', 'dropped')), w.metrics())
 
 
 def die(cgroup):
@@ -104,15 +104,15 @@ def hanging(folder):
                     f'sh -c "trap : TERM; echo $$ > {folder}/hung; sleep 999 & echo $! >> {folder}/hung; while :; do wait; done"') as w:
         die(cgroup)
         hung = wait_for(lambda: len(pids_in(f'{folder}/hung')) == 2 and pids_in(f'{folder}/hung'), 10) or []
-        check('it runs, and hangs', len(hung) == 2 and all(map(alive, hung)), hung)
-        check('it is ended after its time', wait_for(lambda: actions(w, 'death', 'timeout') == 1, 10), w.metrics())
+        check('the command runs and hangs', len(hung) == 2 and all(map(alive, hung)), hung)
+        check('the command is ended after --on-timeout', wait_for(lambda: actions(w, 'death', 'timeout') == 1, 10), w.metrics())
         check('with all that it started', wait_for(lambda: not any(map(alive, hung)), 3), hung)
         times = [json.loads(line)['time'] for line in w.lines()]
         gap = max(b - a for a, b in zip(times, times[1:]))
         check('ticks went on', gap < 0.7, gap)
         w.child.terminate()
         w.child.wait(5)
-        check('it has one line on standard error', w.child.stderr.read().decode() == 'memscope: --on-death: took longer than 1 s and was ended\n')
+        check('the ended command has one line on standard error', w.child.stderr.read().decode() == 'memscope: --on-death: took longer than 1 s and was ended\n')
 
 
 def missing(folder):
@@ -125,7 +125,7 @@ def missing(folder):
         w.child.terminate()
         w.child.wait(5)
         err = w.child.stderr.read().decode()
-        check('and has one line', err == 'memscope: --on-death: program /no/such/program was not found; memscope continues to watch\n', err)
+        check('the missing program has one line', err == 'memscope: --on-death: program /no/such/program was not found; memscope continues to watch\n', err)
 
 
 def helper(folder):
@@ -133,14 +133,14 @@ def helper(folder):
     with Cgroup(f'ms-e2e-help-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--on-death', f'sh -c "echo $$ $PPID > {folder}/pids; exec sleep 999"') as w:
         helpers = action_helpers_of(w.child.pid)
-        check('there is one helper', len(helpers) == 1, helpers)
+        check('the watcher has one helper for commands', len(helpers) == 1, helpers)
         pid = helpers[0]
         fds = {int(fd): os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd')}
         others = [name for fd, name in fds.items() if fd > 2]
-        check('it has a socket and its signals, and nothing else of the watcher', len(others) == 2 and sum('socket:' in name for name in others) == 1 and sum('signalfd' in name for name in others) == 1, fds)
+        check('the helper has a socket and a signalfd, and no other descriptor of the watcher', len(others) == 2 and sum('socket:' in name for name in others) == 1 and sum('signalfd' in name for name in others) == 1, fds)
         check('a session of its own', os.getsid(pid) == pid, os.getsid(pid))
         resident = int(status(pid, 'VmRSS')[0])
-        check('it is small', resident < 16 << 10, f'{resident} KiB')
+        check('the helper has less than 16 MiB', resident < 16 << 10, f'{resident} KiB')
         check('the watcher has given up what the helper keeps', int(status(w.child.pid, 'CapEff')[0], 16) < int(status(pid, 'CapEff')[0], 16))
         die(cgroup)
         command, parent = wait_for(lambda: len(pids_in(f'{folder}/pids')) == 2 and pids_in(f'{folder}/pids'), 10)
@@ -156,7 +156,7 @@ def helper(folder):
         began = time.monotonic()
         w.child.terminate()
         check('SIGTERM ends memscope at once', w.ends() == 0 and time.monotonic() - began < 2)
-        check('and both of them a moment later', wait_for(lambda: not alive(pid) and not alive(command), 5))
+        check('the helper and its command end after the watcher', wait_for(lambda: not alive(pid) and not alive(command), 5))
     with Cgroup(f'ms-e2e-none-{os.getpid()}', 200 * MIB) as cgroup, Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name) as w:
         check('without commands there is no helper', action_helpers_of(w.child.pid) == [], action_helpers_of(w.child.pid))
 
@@ -169,12 +169,12 @@ def of_a_command(folder):
     r = subprocess.run([*argv, '--memory-max', '64M', '--on-death', f'sh -c "sleep 1; echo $MEMSCOPE_CAUSE $(id -u) > {out}"', '--',
                         'tail', '/dev/zero'], capture_output=True, text=True, timeout=60, env=env)
     told = pathlib.Path(out).read_text() if os.path.exists(out) else ''
-    check('it is run to its end, as the user that memscope runs as', r.returncode == 137 and told == 'oom_kill 0\n', (r, told))
+    check('the command of --on-death runs to its end as the user of memscope', r.returncode == 137 and told == 'oom_kill 0\n', (r, told))
     os.chmod(folder, 0o777)
     r = subprocess.run([*argv, '--user', 'nobody', '--on-death', f'sh -c "id -un > {folder}/who"', '--', 'sh', '-c', 'kill -SEGV $$'],
                        capture_output=True, text=True, timeout=60)
     told = pathlib.Path(f'{folder}/who').read_text() if os.path.exists(f'{folder}/who') else ''
-    check('or as --user says', r.returncode == 139 and told == 'nobody\n', (r, told))
+    check('the command of --on-death runs as the user of --user', r.returncode == 139 and told == 'nobody\n', (r, told))
 
 
 def without_root(folder):

@@ -80,39 +80,39 @@ def leak_to_the_end(folder):
         wanted = -900 if may_lower_scores() else oom_score('self')
         check('a watcher lowers its OOM score where it may', oom_score(w.child.pid) == wanted, (oom_score(w.child.pid), wanted))
         helpers = [int(p) for p in pathlib.Path(f'/proc/{w.child.pid}/task/{w.child.pid}/children').read_text().split()]
-        check('and that of the process that starts its helpers', helpers and all(oom_score(p) == wanted for p in helpers),
+        check('the process that starts helpers has the OOM score of the watcher', helpers and all(oom_score(p) == wanted for p in helpers),
               [(p, oom_score(p)) for p in helpers])
         doctor = subprocess.run([MEMSCOPE, 'doctor', '--json'], capture_output=True, text=True, timeout=60)
         finding = next(f for f in json.loads(doctor.stdout)['findings'] if f['name'] == 'OOM protection')
-        check('and doctor says whether', finding['present'] == bool(may_lower_scores()), finding)
+        check('doctor says whether the OOM score can be lowered', finding['present'] == bool(may_lower_scores()), finding)
         with process([sys.executable, '-c', LEAK], cgroup=cgroup) as job:
             job.wait(30)
         check('a leak runs into its limit', job.returncode == -9, job.returncode)
         found = read(state)
         check('one death, one report', len(found) == 1, [p.name for p in reports(state)])
-        check('it has one line', w.says(f'{cgroup.name}: death: the kernel'))
-        check('and below it the verdict and what to do', w.says('  to do ') and w.says('  verdict '), w.lines())
+        check('the death has one line', w.says(f'{cgroup.name}: death: the kernel'))
+        check('the verdict and the advice are printed below the line of the death', w.says('  to do ') and w.says('  verdict '), w.lines())
         check('only once', sum(': death: ' in line for line in w.lines()) == 1, w.lines())
         r = wait_for(lambda: read(state)[0]['growth'] and read(state)[0], 5) or found[0]
         d = r['deaths'][0]
         check('the victim, its limit and the process that triggered the kill', (d['pid'], d['cause'], d['limit_bytes'], d['triggered_by_pid']) == (job.pid, 'oom_kill', 200 * MIB, job.pid), d)
         held = [p for p in r['then']['processes'] if p['pid'] == job.pid]
-        check('what it held a moment before', held and held[0]['rss_anon_bytes'] > 150 * MIB, held)
-        check('and the verdict of that moment', r['then']['verdicts'][0]['verdict'] == 'leaking', r['then']['verdicts'])
+        check('the report has the memory of the process at the tick before', held and held[0]['rss_anon_bytes'] > 150 * MIB, held)
+        check('the report has the verdict of the tick before', r['then']['verdicts'][0]['verdict'] == 'leaking', r['then']['verdicts'])
         check('the series of before', len(r['series']) > 10 and max(p['held_bytes'] for p in r['series']) > 150 * MIB, r['series'][-3:])
         check('the line that grew', any(f['function'] == 'step' for f in r['growth']['resident'][0]['python']), r['growth']['resident'][:1])
         check('the advice names it', 'step' in r['advice'][0], r['advice'])
         check('when it was called a leak', any(e['text'] == 'called leaking' for e in r['events']), r['events'])
         mode = reports(state)[0].stat().st_mode & 0o777
         check('only its owner and group may read it', mode == 0o640, oct(mode))
-        check('nothing else is left in the directory', os.listdir(state) == [reports(state)[0].name], os.listdir(state))
+        check('the directory contains only the report', os.listdir(state) == [reports(state)[0].name], os.listdir(state))
     shown = report('--report-dir', state)
     story = shown.stdout
     check('memscope report shows the last death', shown.returncode == 0 and story.startswith('The kernel') and all(w in story for w in ('TIMELINE', 'called leaking', 'MEMORY OF THE JOB', 'WHAT GREW', 'WHAT TO DO')), story or shown.stderr)
     check('in 80 columns', max(map(len, story.splitlines())) <= 80, max(story.splitlines(), key=len))
     written = json.loads(reports(state)[0].read_text())
     check('the record is the last key', list(written)[-1] == 'record' and len(written.pop('record')) > 500, list(written))
-    check('the same by its name, as JSON without the record', json.loads(report('--json', str(reports(state)[0])).stdout) == written)
+    check('memscope report --json prints the named report without the record', json.loads(report('--json', str(reports(state)[0])).stdout) == written)
 
 
 def several(folder):
@@ -133,7 +133,7 @@ def several(folder):
             job.wait(10)
         check('the child that it kills is counted', counts(w, 5), w.value('memscope_deaths_total'))
         check('a job that kills its own child makes none', len(reports(state)) == 1, os.listdir(state))
-        check('nothing was lost', w.value('memscope_events_dropped_total{reason="report_failed"}') == 0)
+        check('no report failed', w.value('memscope_events_dropped_total{reason="report_failed"}') == 0)
 
 
 def crash_loop(folder):
@@ -164,7 +164,7 @@ def far_from_a_tick(folder):
             if cgroup is third:
                 w.child.send_signal(signal.SIGTERM)
                 check('SIGTERM ends memscope', w.ends(5) == 0)
-            check('its death is reported', w.says(f'{cgroup.name}: death: ', 3), (cgroup.name, w.lines()))
+            check('the death of the job is reported', w.says(f'{cgroup.name}: death: ', 3), (cgroup.name, w.lines()))
         check('each has a report', len(reports(state)) == 3, os.listdir(state))
 
 
@@ -200,7 +200,7 @@ def runs(folder):
                     grown = grown_at(reported, function)
                     everything = sum(e['bytes'] for e in reported)
                     check(f'run {run + 1} of cgroup {made + 1}: its line has most of what it grew', everything / 2 < grown < 210 * MIB, (grown, everything))
-                    check('and nothing of the runs before', 150 * MIB < everything < 230 * MIB, everything)
+                    check('growth has no bytes of earlier runs', 150 * MIB < everything < 230 * MIB, everything)
                     check('`memscope growth` shows only what is held now', grown_at(growth(cgroup), function) == 0)
             check('the cgroup is gone', wait_for(lambda: not os.path.exists(cgroup.path), 5))
 
@@ -221,7 +221,7 @@ def full_disk(folder):
             with process(['sh', '-c', 'kill -SEGV $$'], cgroup=cgroup) as job:
                 job.wait(10)
             check('a full disk has a line', w.says('could not be written'), w.lines())
-            check('and counted', wait_for(lambda: w.value('memscope_events_dropped_total{reason="report_failed"}') == 1, 5))
+            check('the failed write is counted', wait_for(lambda: w.value('memscope_events_dropped_total{reason="report_failed"}') == 1, 5))
             check('the death has a line', w.says(': death: '), w.lines())
             check('no half of a report is left', os.listdir(f'{disk}/reports') == [], os.listdir(f'{disk}/reports'))
             f.truncate(0)
@@ -229,7 +229,7 @@ def full_disk(folder):
             with process(['sh', '-c', 'kill -SEGV $$'], cgroup=cgroup) as job:
                 job.wait(10)
             check('once there is room it goes on', len(read(f'{disk}/reports')) == 1)
-            check('it goes on watching', w.get('/-/healthy')[0] == 200)
+            check('watching continues after the failed write', w.get('/-/healthy')[0] == 200)
     finally:
         subprocess.run(['umount', '-l', disk], check=True)
 

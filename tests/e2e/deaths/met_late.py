@@ -56,26 +56,26 @@ def main():
                 seen = wait_for(lambda: w.metrics().get(eta), 60, 0.2)
                 check('the trend is a metric before the kill', seen and 0 < seen < 120, seen)
                 tick = json.loads(status(cgroup, '--json'))
-                check('and in JSON, with its limit', tick['forecast'] and (tick['forecast']['basis'], tick['forecast']['limit_owner'], tick['forecast']['limit_bytes'])
+                check('the forecast is in JSON, with its limit', tick['forecast'] and (tick['forecast']['basis'], tick['forecast']['limit_owner'], tick['forecast']['limit_bytes'])
                       == ('trend', 'own', LIMIT * MIB), tick['forecast'])
                 check('no verdict was needed', tick['verdicts'][0]['verdict'] == 'insufficient', tick['verdicts'][0])
                 check('a person reads it, too', f'its own limit ({LIMIT} MiB), basis trend' in status(cgroup), status(cgroup))
                 job.wait(60)
                 check('the kernel kills the job', job.returncode == -9, job.returncode)
-                check('it has saved its work before', os.path.exists(saved))
+                check('the job has saved its work before its death', os.path.exists(saved))
                 held = int(pathlib.Path(saved).read_text()) if os.path.exists(saved) else LIMIT
                 check('with room left', held < 0.96 * LIMIT, held)
                 first = json.loads(pathlib.Path(facts).read_text().splitlines()[0])
                 check('the command gets the reason', (first['precursor'], first['oom_eta_basis'], first['oom_eta_limit_owner']) == ('eta', 'trend', 'own'), first)
 
                 # The next tick has the death. A precursor is held for a minute only while the job lives.
-                check('its death has a line', w.says(': death: '), w.lines())
+                check('the death of the job has a line', w.says(': death: '), w.lines())
                 text = wait_for(lambda: (t := status(cgroup)).startswith(f'{cgroup.name}: death, ') and t, 5, 0.2)
-                check('it is the first line of the status', text, status(cgroup))
+                check('the death is the first line of the status', text, status(cgroup))
                 tick = json.loads(status(cgroup, '--json'))
                 check('there is no forecast after the death', tick['forecast'] is None, tick['forecast'])
-                check('and no precursor after the death', [p['precursor'] for p in tick['precursors'] if p['precursor'] in ('eta', 'near_limit')] == [], tick['precursors'])
-                check('nor does a metric', not w.value('memscope_oom_eta_seconds{') and not w.value(f'memscope_oom_precursor{{target="{cgroup.name}",precursor="eta"'), w.metrics())
+                check('there is no precursor after the death', [p['precursor'] for p in tick['precursors'] if p['precursor'] in ('eta', 'near_limit')] == [], tick['precursors'])
+                check('there is no metric of a forecast after the death', not w.value('memscope_oom_eta_seconds{') and not w.value(f'memscope_oom_precursor{{target="{cgroup.name}",precursor="eta"'), w.metrics())
                 marks = [line.split(', above ')[1].split(' % of')[0] for line in w.lines() if ', above ' in line]
                 check('each mark of the limit has one line', marks == ['50', '75', '90', '95'], marks)
 

@@ -113,7 +113,7 @@ def real_ranges():
         r = run('verdict', '-', '--unit', 'MiB', input=query('job_memory_bytes{job="leaks"} / 1024 ^ 2', '-o', 'json'))
         check('in another unit', r.returncode == 0 and r.stdout.startswith('leaking: ') and 'GiB' in r.stdout, r)
         r = run('verdict', '-', input=query('job_memory_bytes{job="nobody"}', '-o', 'json'))
-        check('nothing was found', r.returncode == 2 and 'the query found no samples' in r.stderr, r)
+        check('a query without samples is an error that says so', r.returncode == 2 and 'the query found no samples' in r.stderr, r)
         r = run('verdict', '-', input=query('job_memory_bytes{job="leaks"}'))
         check('without -o json: 2, and how to have it', r.returncode == 2 and 'promtool query range -o json' in r.stderr, r)
 

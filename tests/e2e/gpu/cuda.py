@@ -64,7 +64,7 @@ def main():
             check('without a driver there is no probe', metric(watcher, 'memscope_probe_attached', probe='gpu') is None)
             go()
             step('loaded')
-            check('it is followed once it is mapped', wait_for(lambda: metric(watcher, 'memscope_probe_attached', probe='gpu') == 1, 5))
+            check('the CUDA driver is followed once it is mapped', wait_for(lambda: metric(watcher, 'memscope_probe_attached', probe='gpu') == 1, 5))
             go()
             step('taken')
 
@@ -72,14 +72,14 @@ def main():
                 return metric(watcher, 'memscope_gpu_reserved_bytes', gpu=GPU, api='alloc')
 
             check('the memory that it allocated is in the metrics', wait_for(lambda: reserved() == 30 * MIB, 5), reserved())
-            check('and what it pinned', metric(watcher, 'memscope_pinned_host_bytes', kind='alloc') == 5 * MIB)
+            check('pinned host memory is in the metrics', metric(watcher, 'memscope_pinned_host_bytes', kind='alloc') == 5 * MIB)
             report = json.loads(subprocess.run([MEMSCOPE, 'growth', '--target', group.name, '--format', 'json'],
                                                capture_output=True, text=True, check=True, timeout=30).stdout)
             site = report['gpu'][0] if report['gpu'] else {}
-            check('by its line', site.get('bytes') == 30 * MIB and site['python'][0]['function'] == 'take'
+            check('GPU memory is attributed to its line', site.get('bytes') == 30 * MIB and site['python'][0]['function'] == 'take'
                   and site['python'][0]['file'] == script and site['python'][0]['line'] == 13, site)
             go()
-            check('it fails', job.wait(10) == 1)
+            check('the job fails', job.wait(10) == 1)
 
             def deaths():
                 ticks.flush()
@@ -87,11 +87,11 @@ def main():
                     return [death for line in read if line.endswith('\n') for death in json.loads(line)['deaths']]
 
             died = wait_for(deaths, 5) or [{}]
-            check('and that is why', died[0].get('cause') == 'cuda_oom' and died[0]['gpu']['id'] == GPU
+            check('the death is explained by the failed CUDA allocation', died[0].get('cause') == 'cuda_oom' and died[0]['gpu']['id'] == GPU
                   and died[0]['gpu']['size_bytes'] == 100 * MIB and died[0]['gpu']['reserved_bytes'] == 30 * MIB, died)
-            check('it is counted', wait_for(lambda: metric(watcher, 'memscope_gpu_alloc_failures_total', gpu=GPU) == 1, 5))
-            check('nothing is held any more', wait_for(lambda: reserved() is None, 5), reserved())
-            check('nothing was lost', metric(watcher, 'memscope_events_dropped_total') == 0)
+            check('the failed allocation is counted', wait_for(lambda: metric(watcher, 'memscope_gpu_alloc_failures_total', gpu=GPU) == 1, 5))
+            check('no GPU memory is reserved after the death', wait_for(lambda: reserved() is None, 5), reserved())
+            check('no event of the watcher was lost', metric(watcher, 'memscope_events_dropped_total') == 0)
             watcher.child.terminate()
             check('the watcher ends', watcher.child.wait(30) == 0)
 

@@ -98,8 +98,8 @@ def main():
         gpu, tensors, probe, _ = watch(folder, 'torch', probed, '--torch')
         use = gpu['processes'][0]
         check('tensors are in the metrics', tensors == 11 * MIB, tensors)
-        check('and in JSON, with what is cached', use.get('tensor_bytes') == 11 * MIB and use.get('cached_bytes') == 53 * MIB, use)
-        check('and by role', gpu['roles'][0].get('tensor_bytes') == 11 * MIB, gpu['roles'])
+        check('tensors and cached bytes are in JSON', use.get('tensor_bytes') == 11 * MIB and use.get('cached_bytes') == 53 * MIB, use)
+        check('tensors are counted by role', gpu['roles'][0].get('tensor_bytes') == 11 * MIB, gpu['roles'])
         check('the probes are attached', probe == 1, probe)
 
         gpu, tensors, probe, _ = watch(folder, 'usual', probed)
@@ -108,7 +108,7 @@ def main():
         gpu, tensors, probe, errors = watch(folder, 'bare', bare, '--torch')
         check('a build without probes has no tensors', tensors is None and probe == 0, (tensors, probe))
         said = [line for line in errors.splitlines() if 'no probes of tensors' in line]
-        check('and one line says so', len(said) == 1 and bare in said[0], errors)
+        check('one line says that the library has no probes of tensors', len(said) == 1 and bare in said[0], errors)
 
         gpu, tensors, probe, _ = watch(folder, 'late', probed, '--torch', late=True)
         check('a job that is older than the watcher has no tensor bytes', tensors is None and 'cached_bytes' not in gpu['processes'][0], gpu)

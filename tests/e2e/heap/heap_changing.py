@@ -146,7 +146,7 @@ def main():
         print(f'      {CENSUSES} censuses, the slowest took {slowest:.1f} s; censuses with gaps: {dict(gaps)}; steady containers '
               f'that were not found: {dict(missing)}; {after - before} rounds of changes meanwhile', flush=True)
         check('every census has an answer', not failed, failed[:5])
-        check('what changed meanwhile is counted as torn', gaps['torn'] > 0, gaps)
+        check('memory that changed during a census is counted as torn', gaps['torn'] > 0, gaps)
         check('containers that do not change are found in nine of ten censuses', not missing or
               max(missing.values()) <= CENSUSES // 10, missing)
         check('the process goes on', after > before and job.poll() is None, (before, after))

@@ -117,7 +117,7 @@ def watched(script, folder, job):
         child.stdin.write('go\n')
         child.stdin.flush()
         leak = wait_for(lambda: (lambda v: v if v.get('verdict') == 'leaking' else None)(verdict_of(job.name)), 60)
-        check('it is called leaking', leak, verdict_of(job.name))
+        check('the job is called leaking', leak, verdict_of(job.name))
         named = wait_for(lambda: (lambda v: v if 'val_outputs' in v.get('explanation', '') else None)(verdict_of(job.name)), 60)
         named = named or verdict_of(job.name)
         text = named.get('explanation', '')
@@ -137,7 +137,7 @@ def watched(script, folder, job):
               (code, err, (census.get('holders') or [None])[0]))
         code, out, err = ask('growth', '--target', job.name)
         check('the growth sentence names a line or the list', 'keeps' in out or 'val_outputs' in out, out[:400])
-        check('it is killed at its limit', wait_for(lambda: child.poll() is not None, 90))
+        check('the job is killed at its limit', wait_for(lambda: child.poll() is not None, 90))
         report = wait_for(lambda: glob.glob(f'{reports}/death-*.json'), 20)
         if not check('there is a death report', report, os.listdir(reports)):
             return
@@ -147,12 +147,12 @@ def watched(script, folder, job):
         with open(report[0]) as f:
             whole = f.read()
         holders = json.loads(whole).get('holders') or {}
-        check('its JSON, too', 'val_outputs' in (holders.get('sentence') or ''), holders)
+        check('the JSON of the report has the holders', 'val_outputs' in (holders.get('sentence') or ''), holders)
         check('the report has no data of the job', 'SECRET' not in whole)
         if check('the command of a precursor was run', wait_for(lambda: os.path.exists(told) and os.path.getsize(told), 5)):
             with open(told) as f:
                 facts = json.load(f)
-            check('it gets what is known of the holders then', 'holders' in facts, facts)
+            check('the command of the precursor gets the holders', 'holders' in facts, facts)
         check('a notice names the list', any('leaking:' in line and 'val_outputs' in line for line in watcher.lines()),
               watcher.lines()[-20:])
 

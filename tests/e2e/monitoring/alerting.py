@@ -73,9 +73,9 @@ def check_in_time(hook, leak, died):
         return
     check(f'at least {IN_TIME} s before the kernel killed', died - first[0] >= IN_TIME, f'{died - first[0]:.1f} s')
     notes = first[2]['annotations']
-    check('it says when, and what is left', 'The limit is reached in' in notes['description'] and 'of 230MiB' in notes['description'], notes)
-    check('it names its runbook section', notes['runbook'] == 'docs/alerts.md#memscopeoomimminent', notes)
-    check('what it makes superfluous was not sent', not {h[1] for h in heard} & {'MemscopeLeak', 'MemscopeOomForetold'}, [h[1] for h in heard])
+    check('the alert says when the limit is reached and what is left', 'The limit is reached in' in notes['description'] and 'of 230MiB' in notes['description'], notes)
+    check('the alert names its runbook section', notes['runbook'] == 'docs/alerts.md#memscopeoomimminent', notes)
+    check('alerts that MemscopeOomImminent inhibits were not sent', not {h[1] for h in heard} & {'MemscopeLeak', 'MemscopeOomForetold'}, [h[1] for h in heard])
     paths = {path for _, path, alert in hook.received if alert['labels'].get('target') == leak.name and alert['labels']['severity'] == 'critical'}
     check('critical alerts go to the person on call', paths == {'/on-call'}, paths)
 
@@ -86,15 +86,15 @@ def check_after(api, hook, watcher, leak, died, reports):
     check('MemscopeOomKill reached the webhook', killed, [h[1] for h in hook.of(leak.name)])
     here = f'target="{leak.name}"'
     check('the death is counted', watcher.value(f'memscope_deaths_total{{{here},cause="oom_kill"') == 1)
-    check('and so is what was full', watcher.value(f'memscope_oom_kills_total{{{here},constraint="cgroup"') == 1)
+    check('the constraint of the OOM kill is cgroup', watcher.value(f'memscope_oom_kills_total{{{here},constraint="cgroup"') == 1)
     at = watcher.value(f'memscope_last_death_timestamp_seconds{{{here},cause="oom_kill"')
-    check('and when it was', abs(at - died) < 3, at - died)
+    check('the time of the death is right within 3 s', abs(at - died) < 3, at - died)
     foretold = api.query(f'count_over_time(ALERTS{{alertname="MemscopeOomForetold",alertstate="firing",{here}}}[10m])')
     check('MemscopeOomForetold had fired in Prometheus', foretold, foretold)
     found = [json.loads(p.read_text()) for p in pathlib.Path(reports).glob('death-*.json')]
     check('the report is written', [r['target'] for r in found] == [leak.name], [r['target'] for r in found])
     if found:
-        check('and says that it was leaking', found[0]['then']['verdicts'][0]['verdict'] == 'leaking', found[0]['then']['verdicts'][0])
+        check('the report says that the job was leaking', found[0]['then']['verdicts'][0]['verdict'] == 'leaking', found[0]['then']['verdicts'][0])
 
 
 def check_silence(api, hook, jobs):

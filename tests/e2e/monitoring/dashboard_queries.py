@@ -217,10 +217,10 @@ def main():
                 check_query(api, name, title, ref, expression, watcher.port, targets, since, cgroup)
             check_tables(api, name, dashboard, watcher.port, cgroup.name)
         lost = CONDITIONAL.keys() - {m for d in files.dashboards().values() for e in files.expressions(d) for m in files.metric_names(e)}
-        check('what may be missing is asked for', not lost, lost)
+        check('every metric that may be missing is used by a dashboard', not lost, lost)
         watcher.child.terminate()
         check('the watcher ends', watcher.child.wait(30) == 0)  # the kernel takes a while to detach probes from a driver
-    check('nothing is left behind', not os.path.exists(cgroup.path) and not os.path.exists(folder), (cgroup.path, folder))
+    check('no cgroup and no folder are left behind', not os.path.exists(cgroup.path) and not os.path.exists(folder), (cgroup.path, folder))
 
 
 if __name__ == '__main__':

@@ -136,7 +136,7 @@ def check_recorded(check, found):
     recorded = {rule['record'] for rule in files.rules(files.RECORDING)}
     used = {m for d in found.values() for e in files.expressions(d) for m, _ in selectors(e) if ':' in m}
     check(f'its {len(used)} recorded metrics are recorded', used <= recorded, sorted(used - recorded))
-    check('and every recorded metric is used', recorded <= used, sorted(recorded - used))
+    check('every recorded metric is used by a dashboard', recorded <= used, sorted(recorded - used))
 
 
 def check_runbook(check, found):

@@ -71,7 +71,7 @@ def run(check):
         for target, labels in EXPECTED.items():
             check(f'{target[:60]}: {labels or "nothing"}', got.get(target) == labels, got.get(target))
         own = [s['metric'] for s in api.query('memscope_build_info')]
-        check('what has no target stays as it is', len(own) == 1 and set(own[0]) == OWN - {'target'} | {'version'}, own)
+        check('series without a target keep their labels', len(own) == 1 and set(own[0]) == OWN - {'target'} | {'version'}, own)
         added = {rule['target_label'] for rule in rules}
         used = {label for labels in EXPECTED.values() for label in labels}
         check('every rule has a target that it is for', added == used, added ^ used)

@@ -38,13 +38,13 @@ def main():
             with process(argv, pod, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
                 out, err = watcher.communicate(timeout=30)
             wait_for(lambda: not pod.pids(), 5)
-    check('it runs', watcher.returncode == 0 and not err, (watcher.returncode, err))
+    check('the watcher runs in the container and ends with 0', watcher.returncode == 0 and not err, (watcher.returncode, err))
     ticks = [json.loads(line) for line in out.splitlines()]
     last = ticks[-1] if ticks else {'target': {}, 'memory': {}, 'processes': []}
     check('the target has the name it has outside', last['target'].get('name') == f'{name}-job', last['target'])
-    check('its own limit is found', (last['memory'].get('limit_bytes'), last['memory'].get('limit_owner')) == (100 * MIB, 'own'), last['memory'])
+    check('the limit of the job is found', (last['memory'].get('limit_bytes'), last['memory'].get('limit_owner')) == (100 * MIB, 'own'), last['memory'])
     seen = next((p for p in last['processes'] if p['pid'] == job.pid), {})
-    check('its process is seen under its pid', seen.get('rss_anon_bytes', 0) > 30 * MIB, last['processes'])
+    check('the process of the job is listed under its pid', seen.get('rss_anon_bytes', 0) > 30 * MIB, last['processes'])
     check('with its rank, which is read from /proc', seen.get('rank') == 3, seen)
 
 

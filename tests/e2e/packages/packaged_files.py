@@ -39,8 +39,8 @@ def help_words():
 def manual(options, commands, demos):
     source = (FILES / 'files' / 'memscope.1').read_text().replace('\\-', '-')
     check('the manual has the options of --help, and no other', set(re.findall(r'--[a-z][a-z-]+', source)) == options, set(re.findall(r'--[a-z][a-z-]+', source)) ^ options)
-    check('and the commands', all(f'.B {c}\n' in source for c in commands), commands)
-    check('and the demos', all(d in source for d in demos), demos)
+    check('the manual has all commands', all(f'.B {c}\n' in source for c in commands), commands)
+    check('the manual has all demos', all(d in source for d in demos), demos)
     page = run('man', '--warnings', '-l', str(FILES / 'files' / 'memscope.1'), env={**os.environ, 'MANWIDTH': '100', 'LC_ALL': 'C.UTF-8'})
     check('man shows it without a warning', page.returncode == 0 and not page.stderr and 'EXIT STATUS' in page.stdout, page.stderr)
 
@@ -103,7 +103,7 @@ def config():
         wrong.write(example.read_text() + 'no-such-key = 1\n')
         wrong.flush()
         said = run(MEMSCOPE, '--config', wrong.name)
-        check('and one with an unknown key is not', said.returncode == 2 and 'no-such-key' in said.stderr, said)
+        check('a configuration with an unknown key is refused', said.returncode == 2 and 'no-such-key' in said.stderr, said)
 
 
 def checksums():
@@ -117,7 +117,7 @@ def checksums():
         bare = {key: value for key, value in os.environ.items() if key != 'MEMSCOPE_SIGNING_KEY'} | {'GNUPGHOME': str(keys)}
         verify = lambda: run('sha256sum', '--check', '--strict', 'SHA256SUMS', cwd=packages)
         check('checksums are written', run('sh', script, str(packages), env=bare).returncode == 0 and verify().returncode == 0 and len(verify().stdout.splitlines()) == 3)
-        check('and no signature without a key', not (packages / 'SHA256SUMS.asc').exists())
+        check('no signature is written without a key', not (packages / 'SHA256SUMS.asc').exists())
         said = run('sh', script, str(packages), env=bare | {'MEMSCOPE_SIGNING_KEY': 'nobody@example.invalid'})
         check('a key that does not exist is an error', said.returncode != 0 and not (packages / 'SHA256SUMS.asc').exists(), said)
         made = run('gpg', '--batch', '--passphrase', '', '--quick-generate-key', 'packager@example.invalid', 'ed25519', 'sign', '1d', env=bare)
@@ -146,7 +146,7 @@ def units():
     doctor = set(re.findall(r'(?:ok|--) +(CAP_\w+)', run(MEMSCOPE, 'doctor').stdout))
     check('the service has the capabilities that doctor knows, and no other', listed['AmbientCapabilities'] == listed['CapabilityBoundingSet'] == doctor, (listed, doctor))
     page = (SOURCE / 'docs' / 'least-privilege.md').read_text()
-    check('and so does the documentation', set(re.findall(r'^\| `(CAP_\w+)`', page, re.M)) == doctor, doctor)
+    check('the documentation lists the capabilities that doctor reports', set(re.findall(r'^\| `(CAP_\w+)`', page, re.M)) == doctor, doctor)
 
 
 def main():

@@ -88,7 +88,7 @@ def prolog(node):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         run = node.run('prolog.sh', SLURM_JOB_ID='12', MEMSCOPE_PORT=str(server.server_port))
         server.shutdown()
-    check('a watched one is not', run.returncode == 0 and len(node.said('logger')) == before, node.said('logger'))
+    check('the prolog logs nothing on a watched node', run.returncode == 0 and len(node.said('logger')) == before, node.said('logger'))
 
     alone = {'PATH': f'{node.folder}/bin', 'SLURM_JOB_ID': '12'}
     subprocess.run([SLURM / 'prolog.sh'], env=alone, check=True, timeout=20)
@@ -105,7 +105,7 @@ def epilog(node):
     said = node.said('scontrol')
     check('one with a death has', run.returncode == 0 and said[:2] == ['update', 'JobId=12'], (run, said))
     comment = said[2] if len(said) > 2 else ''
-    check('it says why', comment.startswith('AdminComment=The kernel') and 'limit of 512 MiB' in comment, comment)
+    check('the comment of the job says why it was killed', comment.startswith('AdminComment=The kernel') and 'limit of 512 MiB' in comment, comment)
     check('in plain text', comment.isascii() and comment.isprintable() and len(comment) <= 420, comment)
     check('the log has it, too', any(line.startswith('job 12: The kernel') for line in node.said('logger')), node.said('logger'))
     for odd in ('', '12; rm -rf /', '*'):

@@ -141,7 +141,7 @@ def access(page):
     for origin in 'http://evil.example', 'null', f'http://localhost:{port}', f'https://{page.host}':
         check(f'Origin {origin}: 403', page.get('/api/run', Origin=origin)[0] == 403)
     page.child.send_signal(signal.SIGUSR1)
-    check('it says that a browser came', 'once' in page.child.stdout.readline() and 'A browser has opened' in page.child.stdout.readline())
+    check('memscope web prints that a browser has opened the page', 'once' in page.child.stdout.readline() and 'A browser has opened' in page.child.stdout.readline())
     _, token = page.link()
     check('SIGUSR1: another link', token != page.token and page.get(f'/?token={token}', cookie=False)[0] == 303)
     check('the first browser stays signed in', page.get('/')[0] == 200)
@@ -167,13 +167,13 @@ def of_recording(folder, page_dir, path):
         check('with its death', deaths and deaths[0]['cause'] == 'oom_kill' and deaths[0]['comm'] == '</script><b>', deaths)
         curves = page.json('/api/curves?width=100')
         series = {each['id']: each for each in curves['series']}
-        check('and its curves', {'held', 'usage', 'limit', 'kind:anon', 'processes'} <= series.keys(), series.keys())
+        check('the curves of the run have the usual series', {'held', 'usage', 'limit', 'kind:anon', 'processes'} <= series.keys(), series.keys())
         highest = max(value for value in series['held']['high'] if value is not None)
         check('up to the limit', 40 << 20 < highest <= 60 << 20 and highest == shown['summary']['peak_bytes'], highest)
         tick = page.json(f'/api/tick?at={shown["began"] + 1}')
-        check('and any tick', tick['time'] <= shown['began'] + 1 and tick['target']['name'] == shown['target'], tick['time'])
-        check('and its growth', page.json('/api/growth')['target']['name'] == shown['target'])
-        check('and no census that was not taken', page.json('/api/heap')['processes'] == [] and page.get('/api/heap?take=1')[0] == 400)
+        check('a tick of any time can be fetched', tick['time'] <= shown['began'] + 1 and tick['target']['name'] == shown['target'], tick['time'])
+        check('the growth of the target can be fetched', page.json('/api/growth')['target']['name'] == shown['target'])
+        check('a recording returns no census that was not taken', page.json('/api/heap')['processes'] == [] and page.get('/api/heap?take=1')[0] == 400)
         check('SIGTERM: status 0', page.end() == 0)
 
 
@@ -245,20 +245,20 @@ def report(folder, page_dir, path):
     contents = dict(page.found)
     check('with the elements of the page and no others', page.tags == ['html', 'head', 'meta', 'meta', 'style', 'body', 'script', 'script'], page.tags)
     hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(contents[name].encode()).digest()).decode()}'" for name in ('script', 'style')]
-    check('and the hashes of its script and style', f'script-src {hashes[0]}; style-src {hashes[1]};' in page.policy, page.policy)
+    check('the policy of the report has the hashes of its script and style', f'script-src {hashes[0]}; style-src {hashes[1]};' in page.policy, page.policy)
     data = json.loads(contents['memscope-data'])
-    check('and its data', data['run']['mode'] == 'report' and data['curves'] and len(data['ticks']) > 5 and data['growth'], data.keys())
+    check('the report contains its data', data['run']['mode'] == 'report' and data['curves'] and len(data['ticks']) > 5 and data['growth'], data.keys())
     check('with the name that a process chose', any(p['comm'] == '</script><b>' for tick in data['ticks'] for p in tick['processes']) and '</script><b>' not in text)
     check('without commands', 'SECRET' not in text)
     run('report', path, '--html', out, '--with-commands', env=environment)
     check('unless they are asked for', 'SECRET-ARGUMENT' in out.read_text() and 'SECRET-ACTION' in out.read_text())
-    check('nothing else is left', sorted(p.name for p in folder.iterdir() if p.name.startswith('report')) == ['report.html'])
+    check('the report leaves no other file', sorted(p.name for p in folder.iterdir() if p.name.startswith('report')) == ['report.html'])
     check('others may not write it', stat.S_IMODE(out.stat().st_mode) & 0o022 == 0)
     for wrong in folder, '/dev/null':
         done = run('report', path, '--html', wrong, env=environment)
         check(f'{wrong} is not replaced', done.returncode == 2 and done.stderr.count('\n') == 1, done)
     done = run('report', path, '--html', path, env=environment)
-    check('nor the recording itself', done.returncode == 2 and 'itself' in done.stderr, done)
+    check('the report does not replace the recording', done.returncode == 2 and 'itself' in done.stderr, done)
 
 
 def usage(path):
@@ -278,7 +278,7 @@ def own_page(path):
         page = Web(child)
         page.sign_in(page.token)
         check('the program contains its page', '<script type="module" src="/page.js"></script>' in page.get('/')[2], page.get('/'))
-        check('and its licences', len(page.get('/licences.txt')[2]) > 100)
+        check('the program contains the licences of the page', len(page.get('/licences.txt')[2]) > 100)
         connection = http.client.HTTPConnection(page.host, timeout=20)
         connection.request('GET', '/page.js', headers={'Cookie': page.cookie, 'Accept-Encoding': 'gzip, br'})
         answer = connection.getresponse()

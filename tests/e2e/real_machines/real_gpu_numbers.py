@@ -210,7 +210,7 @@ def cached_before(check, program, folder):
         death, text = job.die()
         result = compare_free(check, 'a cache that was freed', death, text)
         ours = (death.get('gpu') or {}).get('reserved_bytes')
-        check('what it had reserved is what was left of it', ours is not None and ours < 2 * GIB, ours)
+        check('the reserved bytes of the death do not include the freed cache', ours is not None and ours < 2 * GIB, ours)
         return result
 
 
@@ -222,7 +222,7 @@ def more_than_all(check, program, folder):
         check('asking for more than the whole GPU is called that', 'more than the whole GPU has' in death.get('explanation', ''), death)
         reports = sorted(Path(folder).rglob('death-*huge*.json'))
         advice = json.loads(reports[-1].read_text()).get('advice', []) if reports else []
-        check('and no setting is advised', advice and not any('expandable_segments' in line for line in advice), advice)
+        check('the advice does not mention expandable_segments', advice and not any('expandable_segments' in line for line in advice), advice)
 
 
 def handles(check, program, folder):
@@ -259,7 +259,7 @@ def handles(check, program, folder):
         job.do(f'release({imported})')
         step('released both', f'release({handle})', 0)
         dropped = {k: v for k, v in job.last_tick()['self']['dropped'].items() if v}
-        check('nothing was lost', not dropped, dropped)
+        check('no event of the watcher was lost', not dropped, dropped)
     return seen
 
 
@@ -277,7 +277,7 @@ def from_before(check, program, folder):
         check('a library that retains and releases the primary context empties nothing', job.reserved('alloc') == held,
               (job.reserved('alloc'), held))
         job.do('kept.pop() is None or torch.cuda.empty_cache()')
-        check('what it frees comes off', job.reserved('alloc') == 0, job.reserved('alloc'))
+        check('freed GPU memory is subtracted', job.reserved('alloc') == 0, job.reserved('alloc'))
 
 
 PARTS = (full_gpu, cached_before, more_than_all, handles, from_before)

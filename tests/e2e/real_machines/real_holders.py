@@ -78,7 +78,7 @@ def changes(check, program, pid, ask, device):
         if its and device != 'cpu' and name != 'boxes':
             check(f'{HELD[name]}: memory of the GPU', its['retained_device_change'] > 0, its)
     first = [h['path'] for h in answer['holders'][:6]]
-    check('what grew comes first', sum(any(p.endswith(HELD[n].removeprefix('self')) for n in HELD) for p in first) >= 4, first)
+    check('the holders that grew are listed first', sum(any(p.endswith(HELD[n].removeprefix('self')) for n in HELD) for p in first) >= 4, first)
     return {'holders': answer['holders'][:6], 'taken_seconds': answer['taken_seconds'],
             'references_explained': answer.get('references_explained'), 'objects': answer.get('objects')}
 

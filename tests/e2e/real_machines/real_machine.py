@@ -109,7 +109,7 @@ def check_processes(check, tick, before, after):
     seen = {p['pid'] for p in tick['processes']}
     pids = [sorted(some) for some in (before, seen, after)]
     check('every process that stayed in the cgroup is there', before & after <= seen and len(seen) >= WORKERS + 1, pids)
-    check('and none that was not in it', seen <= before | after, pids)
+    check('no process outside of the cgroup is listed', seen <= before | after, pids)
 
 
 def check_roles(check, tick, compiled):
@@ -121,7 +121,7 @@ def check_roles(check, tick, compiled):
     check(f'{WORKERS} DataLoader workers', len(roles.get('dataloader_worker', [])) == WORKERS, roles)
     if compiled:
         check('compile workers are seen as such', roles.get('compile_worker'), roles)
-    check('nothing is unexplained', not roles.get('other'), roles)
+    check('no process has the role "other"', not roles.get('other'), roles)
     return {role: len(who) for role, who in roles.items()}
 
 
@@ -157,7 +157,7 @@ def run(check, tarball, folder, compiles=True):
         check_processes(check, tick, before, after)
         check_numbers(check, tick, cgroup)
         dropped = {k: v for k, v in tick['self'].get('dropped', {}).items() if v}
-        check('nothing was lost', not dropped, dropped)
+        check('no event of the watcher was lost', not dropped, dropped)
         by_pid, _ = last_tick(program, '--pid', str(trainer.pid))
         check('--pid sees the same tree', {p['pid'] for p in by_pid['processes']} >= {trainer.pid} and
               len(by_pid['processes']) >= WORKERS + 1, [p['comm'] for p in by_pid['processes']])

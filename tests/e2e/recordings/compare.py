@@ -78,12 +78,12 @@ def named(folder, base, head):
     lines = [line for line in answer.get('lines', []) if line['line'] == place]
     sizes = [line['head_bytes'] - line['base_bytes'] for line in lines]
     check('the line is known by its mapping, with its size', lines and lines[0]['owner'] and abs(sizes[0] - (EXTRA << 20)) < (4 << 20), lines)
-    check('and no other line is blamed', all(line['line'] == place for line in answer.get('lines', [])), answer.get('lines'))
+    check('compare names no other line', all(line['line'] == place for line in answer.get('lines', [])), answer.get('lines'))
     peak = next(value for value in answer['values'] if value['name'] == 'peak')
     check('the peak differs by about 60 MiB', abs(peak['head'] - peak['base'] - (EXTRA << 20)) < (8 << 20), peak)
     text = run('compare', base, head).stdout
     check('the text begins with the sentence', text.startswith(place), text[:200])
-    check('so does Markdown', 'makes' in run('compare', base, head, '--format', 'markdown').stdout.splitlines()[0])
+    check('Markdown begins with the sentence', 'makes' in run('compare', base, head, '--format', 'markdown').stdout.splitlines()[0])
     junit = run('compare', base, head, '--fail-on', 'peak>5%,leaking', '--format', 'junit').stdout
     suite = xml.etree.ElementTree.fromstring(junit)
     failures = list(suite.iter('failure'))
@@ -155,7 +155,7 @@ def shipped(folder):
             '--record', str(folder / 'live'), '--on-death', f'{script} {target}', '--', PYTHON, '-c', job, env=environment)
     check('the job was killed', r.returncode == 137, (r.returncode, r.stderr))
     copies = sorted((target / socket.gethostname()).glob('*')) if target.exists() else []
-    check('its report and its recording were shipped', sorted(path.suffix for path in copies) == ['.json', '.memscope'], (copies, r.stderr))
+    check('the report and the recording of the job were copied', sorted(path.suffix for path in copies) == ['.json', '.memscope'], (copies, r.stderr))
     for path in copies:
         told = run('report', str(path))
         check(f'the copy {path.suffix} tells of the death', told.returncode == 0 and 'OOM' in told.stdout and 'WHAT TO DO' in told.stdout, told.stdout[:1500] + told.stderr)

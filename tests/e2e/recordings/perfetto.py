@@ -115,12 +115,12 @@ def compare(found, truth):
     verdicts = sorted((each for each in found['slices'] if each['track'] == 'verdict'), key=lambda each: each['ts'])
     check('verdicts are slices', [each['name'] for each in verdicts] == truth['verdicts'] and all(each['dur'] > 0 for each in verdicts), (verdicts, truth['verdicts']))
     # Numbers in JSON are exact to a quarter of a microsecond here.
-    check('that follow each other', all(abs(a['ts'] + a['dur'] - b['ts']) < 1000 for a, b in zip(verdicts, verdicts[1:])), verdicts)
+    check('slices of verdicts follow each other without a gap', all(abs(a['ts'] + a['dur'] - b['ts']) < 1000 for a, b in zip(verdicts, verdicts[1:])), verdicts)
     deaths = [each for each in found['slices'] if each['track'] == 'deaths']
     check('deaths are instants', [each['name'] for each in deaths] == truth['deaths'] != [] and all(each['dur'] == 0 for each in deaths), (deaths, truth['deaths']))
     sleeper = [each for each in found['lives'] if each['comm'] == 'sleep']
     check('a process has its life and its name', len(sleeper) == 1 and sleeper[0]['pid'] > 0 and 1e9 < sleeper[0]['dur'] < 60e9, found['lives'])
-    check('and its command', any(each['text'] == 'sleep 60' for each in found['details']), found['details'][:5])
+    check('the trace has the command of the process', any(each['text'] == 'sleep 60' for each in found['details']), found['details'][:5])
     check('the trainer is a slice of its process', any(each['role'] == 'trainer' and each['dur'] > 1e9 for each in found['lives']), found['lives'])
 
 

@@ -71,8 +71,8 @@ def killed(folder, cgroup):
         kept += rows(latest) >= before > 0
         readable += run('export', latest, '--format', 'json').returncode == 0
     check('20 kill -9: every file is whole', whole == 20, whole)
-    check('and has what a reader had seen', kept == 20, kept)
-    check('and can be exported', readable == 20, readable)
+    check('each of the 20 recordings has all ticks that a reader saw before kill -9', kept == 20, kept)
+    check('each of the 20 recordings can be exported', readable == 20, readable)
 
 
 def full_disk(folder, cgroup):
@@ -91,11 +91,11 @@ def full_disk(folder, cgroup):
             check('a full disk: it watches on', child.poll() is None)
             status, error = end(child)
             lines = [line for line in error.splitlines() if 'recording' in line]
-            check('and says so in one line', status == 0 and len(lines) == 1, error)
+            check('a full disk is reported in one line', status == 0 and len(lines) == 1, error)
         os.unlink(mount / 'filler')
         for file in recordings(mount):
             with contextlib.closing(sqlite3.connect(f'file:{file}?mode=ro', uri=True)) as database:
-                check('and the file is whole', database.execute('pragma integrity_check').fetchone()[0] == 'ok')
+                check('the recording is not damaged', database.execute('pragma integrity_check').fetchone()[0] == 'ok')
     finally:
         subprocess.run(['umount', mount], check=True)
 
@@ -117,7 +117,7 @@ def two_watchers(folder, cgroup):
         ready = wait_for(lambda: len(recordings(folder)) == 2 and all(rows(f) > 5 for f in recordings(folder)), 20)
         check('two watchers in one directory write a file each', ready, recordings(folder))
         problems = [end(child)[1] for child in (first, second)]
-    check('and do not disturb each other', not any('recording' in text for text in problems), problems)
+    check('two watchers of one directory report no problem of a recording', not any('recording' in text for text in problems), problems)
 
 
 def other_user(folder, cgroup):
@@ -141,7 +141,7 @@ def other_user(folder, cgroup):
         check('a member of the group reads it while it is written', live.returncode == 0, live.stderr)
         end(child)
     closed = report(path)
-    check('and afterwards', closed.returncode == 0 and not os.path.exists(path + '-wal'), closed.stderr)
+    check('the report works after the recording is closed', closed.returncode == 0 and not os.path.exists(path + '-wal'), closed.stderr)
 
 
 def death(folder, cgroup):
@@ -152,7 +152,7 @@ def death(folder, cgroup):
         with process([sys.executable, '-c', 'import os, time; x = bytearray(30 << 20); time.sleep(1); os.abort()'], cgroup) as victim:
             victim.wait(20)
         check('a death report is recorded', wait_for(lambda: rows(path, 'reports') == 1, 15), rows(path, 'reports'))
-        check('and the death itself', wait_for(lambda: rows(path, "events where kind = 'death'") == 1, 15))
+        check('the death is recorded as an event', wait_for(lambda: rows(path, "events where kind = 'death'") == 1, 15))
         end(child)
 
 
@@ -180,7 +180,7 @@ def exports(folder, cgroup):
         r = run('export', path, '--format', 'recording', '--output', f'{folder}/copy/other.memscope')
         check('also to a named file', r.returncode == 0 and rows(f'{folder}/copy/other.memscope') > 20, r.stderr)
         before = rows(path)
-        check('and is still written', wait_for(lambda: rows(path) > before, 10), rows(path))
+        check('the recording is still written', wait_for(lambda: rows(path) > before, 10), rows(path))
         end(child)
     r = run('export', copy, '--format', 'perfetto', '--output', f'{folder}/trace.pftrace')
     trace = pathlib.Path(f'{folder}/trace.pftrace').read_bytes() if r.returncode == 0 else b''

@@ -59,7 +59,7 @@ def refused_targets_are_counted_and_said(folder):
                 check('some are watched, with one descriptor each', CGROUPS / 4 < seen < CGROUPS, seen)
                 check('the others are a metric', watcher.value('memscope_unwatched_targets') == CGROUPS - seen,
                       watcher.value('memscope_unwatched_targets'))
-                check('and a counted loss', watcher.value('memscope_events_dropped_total{reason="target_no_descriptor"}') >= CGROUPS - seen,
+                check('targets without a descriptor are counted as lost', watcher.value('memscope_events_dropped_total{reason="target_no_descriptor"}') >= CGROUPS - seen,
                       watcher.value('memscope_events_dropped_total{reason="target_no_descriptor"}'))
                 at_next_tick(watcher)
                 check('the line is printed once', sum(SHORT in line for line in watcher.lines()) == 1)
@@ -67,7 +67,7 @@ def refused_targets_are_counted_and_said(folder):
                 resource.prlimit(watcher.child.pid, resource.RLIMIT_NOFILE, (ENOUGH, ENOUGH))
                 check('with a higher limit all are watched', wait_for(lambda: targets(watcher) == CGROUPS, 20), targets(watcher))
                 check('which has a line', watcher.says(AGAIN))
-                check('and the metric is 0', watcher.value('memscope_unwatched_targets') == 0)
+                check('memscope_unwatched_targets is 0 afterwards', watcher.value('memscope_unwatched_targets') == 0)
         finally:
             for path in made:
                 if os.path.isdir(path):

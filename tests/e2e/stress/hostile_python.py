@@ -78,12 +78,12 @@ def main():
                     check_sections(check, name, settled(group.name, both), both)
                 check(f'{name}: memory has a bound', resident(watcher.child.pid) < MOST_RESIDENT, resident(watcher.child.pid) >> 20)
             lost = dropped(watcher)
-            check('what could not be read is counted', lost.get('python_unreadable', 0) > 0, lost)
+            check('Python objects that could not be read are counted', lost.get('python_unreadable', 0) > 0, lost)
             other = {part['reason']: part['bytes'] for part in growth(group.name)['unattributed']}
             print('      unattributed:', other, flush=True)
             grown = watcher.value('memscope_self_bpf_map_bytes') - maps
             check('the maps of the kernel have a bound', grown < 32 * MIB, grown)
-        check('it ends as it should', watcher.child.returncode == 0, watcher.child.returncode)
+        check('the watcher ends with 0', watcher.child.returncode == 0, watcher.child.returncode)
 
 
 if __name__ == '__main__':

@@ -92,7 +92,7 @@ def oversized(w):
                     client.sendall(b'a' * (64 << 10))
                     sent += 64 << 10
             check(f'{what} is cut off', sent < 32 * MIB, sent)
-            check('and the next scrape is answered', scrape(w)[1])
+            check('the next scrape is answered', scrape(w)[1])
             time.sleep(0.1)
 
 
@@ -103,9 +103,9 @@ def idle(w):
             for _ in range(1000):
                 crowd.append(connect(w))
         seconds = [scrape(w) for _ in range(10)]
-        check('a thousand that say nothing keep no scrape out', all(ok and s < 5 for s, ok in seconds), seconds)
+        check('1,000 idle connections do not block scrapes', all(ok and s < 5 for s, ok in seconds), seconds)
         time.sleep(0.2)
-    check('nor are they all held', most['files'] < before['files'] + MOST_CONNECTIONS + 20, (before, most))
+    check('the server holds a bounded number of idle connections', most['files'] < before['files'] + MOST_CONNECTIONS + 20, (before, most))
 
 
 def parallel(w):
@@ -118,7 +118,7 @@ def parallel(w):
         with watched([], w) as most:
             results = list(pool.map(one, range(200)))
     check('200 scrapes at once are all answered, whole', all(ok for _, ok in results), [r for r in results if not r[1]])
-    check('and no thread was made for them', most.get('threads', 0) <= before['threads'], (before, most))
+    check('the scrapes start no thread', most.get('threads', 0) <= before['threads'], (before, most))
     print(f'      200 scrapes at once: the slowest took {max(s for s, _ in results):.2f} s', flush=True)
 
 
@@ -134,7 +134,7 @@ def main():
         gone = wait_for(lambda: state(w)['files'] <= before['files'] + 2, 15)
         check('afterwards all connections are gone', gone, (before, state(w)))
         grown = state(w)['resident'] - before['resident']
-        check('and memory has not grown with them', grown < 24 * MIB, grown)
+        check('the connections add less than 24 MiB of resident memory', grown < 24 * MIB, grown)
         ticks = [json.loads(line) for line in w.lines()[:-1]]
         gaps = sorted(b['time'] - a['time'] for a, b in zip(ticks, ticks[1:]))
         check('no tick was late by as much as a second', gaps[-1] < 1, gaps[-5:])

@@ -199,7 +199,7 @@ def who_owns_them(folder, group):
               {pid: probes_of(pid) for pid in [watcher.child.pid, *others]})
         status = pathlib.Path(f'/proc/{holding[0]}/status').read_text()
         capabilities = int(re.search(r'^CapPrm:\s*(\w+)', status, re.M)[1], 16)
-        check('it has two capabilities', capabilities == CAP_BPF | CAP_PERFMON, hex(capabilities))
+        check('the probe holder has two capabilities', capabilities == CAP_BPF | CAP_PERFMON, hex(capabilities))
         job.go()
         check('calls are seen', wait_for(lambda: reserved(watcher) == 10 * MIB, 10), reserved(watcher))
 
@@ -248,7 +248,7 @@ def nobody_answers(folder, group):
         check('a holder that hangs: SIGTERM ends the watcher', end(watcher) == 0)
         check('a holder that hangs holds its probes', probes_of(holder[0]) > 0)
         os.kill(holder[0], signal.SIGCONT)
-        check('it ends when it can', all_gone(holder), stat_of(holder[0]))
+        check('a probe holder that was stopped ends after SIGCONT', all_gone(holder), stat_of(holder[0]))
         words = said(watcher)
         check('no answer: there is one line about it', words.count('is not followed for now') == 1, words)
 

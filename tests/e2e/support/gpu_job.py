@@ -13,7 +13,7 @@ MIB = 1 << 20
 BUILT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../build/dev/tests')
 CUDA = os.environ.get('FAKE_CUDA', f'{BUILT}/fake_cuda/first/libcuda.so.1')
 TORCH = os.environ.get('FAKE_TORCH', f'{BUILT}/fake_torch/probed/libc10_cuda.so')
-NVML = os.environ.get('FAKE_NVML', f'{BUILT}/fake_nvml/told/libnvidia-ml.so.1')
+NVML = os.environ.get('FAKE_NVML', f'{BUILT}/fake_nvml/from_file/libnvidia-ml.so.1')
 FULL, OURS = (f'GPU-abababab-abab-abab-abab-ababababab0{n}' for n in range(2))  # as the driver calls them
 TOTAL, FULL_USED = 64 * 1024 * MIB, 62 * 1024 * MIB
 

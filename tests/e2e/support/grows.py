@@ -125,7 +125,7 @@ def stay():
         signal.pause()  # the test kills it through the cgroup
 
 
-def told(read_end):
+def receive(read_end):
     """The line that a child has written."""
     with os.fdopen(read_end, 'rb', 0) as pipe:
         said = json.loads(pipe.readline())
@@ -133,7 +133,7 @@ def told(read_end):
     processes.update(said['processes'])
 
 
-def say(write_end):
+def report(write_end):
     os.write(write_end, json.dumps({'sections': sections, 'processes': processes}).encode() + b'\n')
 
 
@@ -148,7 +148,7 @@ def forked(body):
         body(write_end)
         stay()
     os.close(write_end)
-    told(read_end)
+    receive(read_end)
 
 
 def thread():
@@ -161,18 +161,18 @@ def thread():
 def child():
     def body(write_end):
         measured('child', in_child)
-        say(write_end)
+        report(write_end)
     forked(body)
 
 
 def grandchild():
     def inner(write_end):
         measured('grandchild', in_grandchild)
-        say(write_end)
+        report(write_end)
 
     def outer(write_end):
         forked(inner)
-        say(write_end)
+        report(write_end)
     forked(outer)
 
 
@@ -181,7 +181,7 @@ def worker_body(write_end, had):
     processes.clear()
     processes[os.getpid()] = had
     measured('worker', in_worker)
-    say(write_end)
+    report(write_end)
     stay()
 
 
@@ -189,7 +189,7 @@ def worker():
     read_end, write_end = os.pipe()
     multiprocessing.get_context('fork').Process(target=worker_body, args=(write_end, anonymous()), daemon=True).start()
     os.close(write_end)
-    told(read_end)
+    receive(read_end)
 
 
 def another_version():
@@ -217,7 +217,7 @@ def main():
             RUNS[name]()
         else:
             measured(name, globals()[name])
-    say(1)
+    report(1)
     stay()
 
 

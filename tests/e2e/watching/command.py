@@ -27,14 +27,14 @@ def statuses():
     check('a command that is missing: one line', len(r.stderr.splitlines()) == 1, r.stderr)
     r = run('--memory-max', '64M', '--', sys.executable, '-c', 'x = bytearray(300 << 20)')
     check('--memory-max holds', r.returncode == 137, (r.returncode, r.stderr))
-    check('and the kill is reported on standard error, not on standard output', r.stdout == '' and 'OOM' in r.stderr.upper(), (r.stdout, r.stderr))
+    check('the kill is reported on standard error, not on standard output', r.stdout == '' and 'OOM' in r.stderr.upper(), (r.stdout, r.stderr))
     check('no cgroup is left', left_behind() == [], left_behind())
 
 
 def identity():
     env = dict(os.environ, SUDO_UID='65534', SUDO_GID='65534', MARK='kept')
     r = run('--quiet', '--', 'sh', '-c', 'id -u; id -g; echo $MARK; pwd; echo $HOME', env=env, cwd='/')
-    check('as the user who called sudo, environment and directory kept', r.stdout.split()[:4] == ['65534', '65534', 'kept', '/'], r.stdout)
+    check('the command runs as the user who called sudo, environment and directory kept', r.stdout.split()[:4] == ['65534', '65534', 'kept', '/'], r.stdout)
     r = run('--quiet', '--user', 'root', '--', 'id', '-u', env=env)
     check('--user wins', r.stdout.split() == ['0'], (r.stdout, r.stderr))
     r = run('--user', 'nosuchuser', '--', 'true')
@@ -46,12 +46,12 @@ def identity():
 def signals():
     script = 'trap "echo got USR1" USR1; trap "echo got TERM; exit 5" TERM; echo ready; while :; do sleep 0.1; done'
     p = subprocess.Popen([MEMSCOPE, '--listen', 'none', '--quiet', '--', 'sh', '-c', script], stdout=subprocess.PIPE, text=True)
-    check('it starts', p.stdout.readline() == 'ready\n')
+    check('the command starts', p.stdout.readline() == 'ready\n')
     p.send_signal(signal.SIGUSR1)
     check('SIGUSR1 is passed on', p.stdout.readline() == 'got USR1\n')
     p.send_signal(signal.SIGTERM)
     check('SIGTERM is passed on', p.stdout.readline() == 'got TERM\n')
-    check('and its exit status is ours', p.wait(20) == 5, p.returncode)
+    check('memscope ends with the exit status of the command', p.wait(20) == 5, p.returncode)
 
 
 def killed():
@@ -67,7 +67,7 @@ def killed():
     check('the next start removes its cgroup', wait_for(lambda: left_behind() == [], 5), left_behind())
     # Processes that a command leaves running are killed with its cgroup.
     run('--quiet', '--', 'sh', '-c', 'sleep 31 & exit 0')
-    check('what the command leaves running goes with its cgroup', left_behind() == [] and not subprocess.run(['pgrep', '-fx', 'sleep 31'], capture_output=True).stdout)
+    check('processes that the command leaves running end with its cgroup', left_behind() == [] and not subprocess.run(['pgrep', '-fx', 'sleep 31'], capture_output=True).stdout)
     inside = f'c={ROOT}$(sed -n "s/^[0-9]*:\\(memory\\)*://p" /proc/self/cgroup | grep memscope-run); mkdir -p $c/a/b; echo $$ >$c/a/b/cgroup.procs; sleep 32 & exit 3'
     r = run('--quiet', '--', 'sh', '-c', inside)
     check('also in cgroups that the command has made', r.returncode == 3 and left_behind() == [] and not subprocess.run(['pgrep', '-fx', 'sleep 32'], capture_output=True).stdout, (r, left_behind()))
@@ -112,7 +112,7 @@ def job_output():
     r = run('--json', '--interval', '200ms', '--', *job)
     ticks = [json.loads(line) for line in r.stdout.splitlines()]
     check('--json: every line of standard output is JSON', len(ticks) > 0, r.stdout[:200])
-    check('and the job writes to standard error', 'from the job' in r.stderr.splitlines(), r.stderr)
+    check('the output of the job goes to standard error', 'from the job' in r.stderr.splitlines(), r.stderr)
     check('the pid of the command is in JSON', isinstance(ticks[-1]['target'].get('pid'), int), ticks[-1]['target'])
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
@@ -123,7 +123,7 @@ def job_output():
         os.chmod(file, 0o666)
         r = run('--json', '--job-output', file, '--', *job, env=env)
         check('--job-output replaces the file', r.returncode == 0 and open(file).read() == 'from the job\n', (r.stderr, open(file).read()))
-        check('and nothing of the job is elsewhere', all(json.loads(line)['target'] for line in r.stdout.splitlines()) and 'from the job' not in r.stderr, (r.stdout[:200], r.stderr))
+        check('--job-output: no output of the job is elsewhere', all(json.loads(line)['target'] for line in r.stdout.splitlines()) and 'from the job' not in r.stderr, (r.stdout[:200], r.stderr))
         new = f'{folder}/new.log'
         r = run('--job-output', new, '--', *job, env=env)
         check('a new file belongs to the user of the job', os.stat(new).st_uid == 65534 and open(new).read() == 'from the job\n', os.stat(new))
@@ -135,7 +135,7 @@ def job_output():
         for what in (secret, f'{folder}/link', f'{folder}/no/such.log'):
             r = run('--job-output', what, '--', *job, env=env)
             check(f'{os.path.basename(what)}: what the user may not write is an error, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1 and '--job-output' in r.stderr, r)
-        check('and it is not changed by root either', open(secret).read() == 'kept')
+        check('the file is not changed by root either', open(secret).read() == 'kept')
         os.mkfifo(f'{folder}/pipe', 0o666)
         r = run('--job-output', f'{folder}/pipe', '--', *job)
         check('a pipe that nobody reads is an error, not a wait', r.returncode == 2 and '--job-output' in r.stderr, r)

@@ -46,7 +46,7 @@ def without_root(program, cgroup):
     code, tick, err = watch(program, cgroup, ALL)
     check('with all four: everything is seen', code == 0 and seen(tick) == (True, 7, True), (code, seen(tick), err))
     dropped = [k for k, v in tick['self']['dropped'].items() if v]
-    check('and every hook is attached, nothing is lost', all(tick['self']['probes'].values()) and not dropped, (tick['self']['probes'], dropped))
+    check('every hook is attached and no event is lost', all(tick['self']['probes'].values()) and not dropped, (tick['self']['probes'], dropped))
     for missing in 'bpf', 'perfmon':
         code, tick, err = watch(program, cgroup, [c for c in ALL if c != missing])
         check(f'without {missing}: 2, and one line that says so', code == 2 and tick is None and len(err.splitlines()) == 1 and f'CAP_{missing.upper()}' in err, (code, err))
@@ -61,7 +61,7 @@ def doctor(program):
         run = subprocess.run(as_user(held, program, 'doctor', '--json'), capture_output=True, text=True, timeout=60)
         told = {c['name']: c['held'] for c in json.loads(run.stdout)['capabilities']}
         check(f'doctor --json with {held or "none"}', told == {f'CAP_{c.upper()}': c in held for c in ALL}, told)
-        check('and its exit status', run.returncode == (0 if 'bpf' in held else 2), run.returncode)
+        check('the exit status of doctor is that of its capabilities', run.returncode == (0 if 'bpf' in held else 2), run.returncode)
     text = subprocess.run(as_user(['bpf', 'perfmon'], program, 'doctor'), capture_output=True, text=True, timeout=60).stdout
     check('doctor says what fails', re.search(r'-- +CAP_DAC_READ_SEARCH +no ranks', text) and re.search(r'ok +CAP_BPF', text), text)
 
@@ -81,13 +81,13 @@ def as_root(folder, cgroup):
         threads = status_of(watcher.child.pid)
         check('root keeps the four and no more, in every thread', len(threads) > 1 and all(t == wanted for t in threads), threads)
         tick = json.loads(subprocess.run([MEMSCOPE, 'status', '--json', '--target', cgroup.name], capture_output=True, timeout=20).stdout)
-        check('and sees all', seen(tick) == (True, 7, True), seen(tick))
+        check('a watcher with few capabilities sees the job', seen(tick) == (True, 7, True), seen(tick))
     script = 'grep -E "^(CapBnd|NoNewPrivs)" /proc/self/status; trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done'
     mine = status_of('self')[0]
     with process([MEMSCOPE, '--listen', 'none', '--quiet', '--', 'sh', '-c', script], stdout=subprocess.PIPE, text=True, env={**os.environ, 'SUDO_UID': '65534'}) as running:
         told = [running.stdout.readline() for _ in range(3)]
         check('a command keeps what it had', told[:2] == [f'CapBnd:\t{mine["CapBnd"]:016x}\n', f'NoNewPrivs:\t{mine["NoNewPrivs"]}\n'], told)
-        check('its watcher may send it signals and remove its cgroup', status_of(running.pid)[0]['CapEff'] == MASK | 1 << 5 | 1 << 1, status_of(running.pid))
+        check('the watcher may send signals to the command and remove its cgroup', status_of(running.pid)[0]['CapEff'] == MASK | 1 << 5 | 1 << 1, status_of(running.pid))
         running.terminate()
         check('which arrive, although it runs as another user', running.wait(15) == 9, running.returncode)
 
@@ -100,10 +100,10 @@ def as_a_service(program, cgroup):
     try:
         argv = as_user(ALL, program, '--cgroup', cgroup.name, '--listen', 'none', '--interval', '100ms')
         with process(argv, stdout=subprocess.DEVNULL, env={**os.environ, 'RUNTIME_DIRECTORY': own}) as running:
-            check('its socket is in its own directory', wait_for(lambda: os.listdir(own) == [f'{running.pid}.sock'], 10), os.listdir(own))
+            check('the socket is in the directory of the service', wait_for(lambda: os.listdir(own) == [f'{running.pid}.sock'], 10), os.listdir(own))
             run = subprocess.run([MEMSCOPE, 'status', '--json', '--target', cgroup.name], capture_output=True, timeout=20)
             check('root finds it there', run.returncode == 0 and seen(json.loads(run.stdout)) == (True, 7, True), run)
-        check('and it is gone afterwards', os.listdir(own) == [], os.listdir(own))
+        check('the socket is removed at the end', os.listdir(own) == [], os.listdir(own))
     finally:
         shutil.rmtree(own)
 
@@ -153,10 +153,10 @@ def growth_and_death(program, folder, capabilities):
 def of_others(program, folder):
     site, told = growth_and_death(program, folder, ALL)
     check('with all four: the line of Python that grew', site and site['python'] and site['python'][0]['line'] == 3, site)
-    check('and the OOM kill is explained', "the kernel's OOM killer killed python3" in told and 'its own limit of 256 MiB' in told, told)
+    check('with all four capabilities: the OOM kill is explained', "the kernel's OOM killer killed python3" in told and 'its own limit of 256 MiB' in told, told)
     site, told = growth_and_death(program, folder, [c for c in ALL if c != 'sys_ptrace'])
     check('without sys_ptrace: no line of Python, but the native stack', site and not site['python'] and site['native'], site)
-    check('and the OOM kill all the same', "the kernel's OOM killer killed python3" in told and 'its own limit of 256 MiB' in told, told)
+    check('without sys_ptrace: the OOM kill is explained', "the kernel's OOM killer killed python3" in told and 'its own limit of 256 MiB' in told, told)
 
 
 def main():

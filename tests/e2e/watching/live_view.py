@@ -34,7 +34,7 @@ def narrow(folder, job):
         check('roles with counts and sizes', s.shows(r'▾ trainer +×1 +\d+M ') and s.shows(r'▾ dataloader_worker +×2 +\d+M ')
               and s.shows(r'▾ launcher +×1 '), s.text())
         check('the trainer grows, its trend rises', s.shows(r'▾ trainer .*\+[\d.]+M .*[▁▂▃▄▅▆▇█]{5}'), s.text())
-        check('its process is below it', s.shows(r'▾ trainer .*\n   python'), s.text())
+        check('the process of the trainer is listed below its role', s.shows(r'▾ trainer .*\n   python'), s.text())
         check('a hostile name is shown harmless', s.shows(r'\\x1b\[2J\\n界'), s.text())
         check('the footer has keys and own cost', s.shows(r' q quit .*sort: size.*tick \d+\.\d ms +\d+ MiB$'), s.text())
         s.keys('Enter')
@@ -87,9 +87,9 @@ def between_ticks(folder, job):
         s.resize(120, 40)
         check('a resize does not wait for the next tick', s.shows(r'START +EXIT +TREND'), s.text())
         s.keys('Enter')
-        check('nor does a key', s.shows('▸ '), s.text())
+        check('a key does not wait for the next tick', s.shows('▸ '), s.text())
         s.keys('q')
-        check('nor does q', s.ended() == '0', s.ended())
+        check('q does not wait for the next tick', s.ended() == '0', s.ended())
 
 
 def wide_with_two_targets(folder, job):

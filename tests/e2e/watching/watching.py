@@ -90,7 +90,7 @@ def thousand_and_a_reader_that_sleeps(folder):
         def listed():
             done = status('--json', '--target', many.name)
             return json.loads(done.stdout)['processes'] if done.returncode == 0 else []
-        check('all of them are listed', wait_for(lambda: {p['pid'] for p in listed()} == set(many.pids()), 5), len(listed()))
+        check('status lists all processes', wait_for(lambda: {p['pid'] for p in listed()} == set(many.pids()), 5), len(listed()))
         # The watcher needs several ticks, because per tick it reads at most 1,000 processes that are older than itself.
         check('their argv is known', wait_for(lambda: listed() and all(p['command'] for p in listed()), 5))
         text = status('--target', many.name).stdout.decode()
@@ -126,7 +126,7 @@ def signals_and_removal(folder):
         before = w.metrics()
         os.rmdir(g.path)
         up = f'memscope_target_up{{target="{g.name}"}}'
-        check('its removal is the end: a line says so', w.says(f'{g.name}: ended'), w.lines())
+        check('the removal of the cgroup ends the target with a line', w.says(f'{g.name}: ended'), w.lines())
         last = w.metrics()
         check('... /metrics stays, target_up is 0', last.get(up) == 0, last.get(up))
         changed = [k for k in before if g.name in k and k != up and abs(last.get(k, -MIB) - before[k]) >= MIB / 2]
@@ -137,7 +137,7 @@ def signals_and_removal(folder):
         with group('gone') as g, Watcher(MEMSCOPE, folder, '--cgroup', g.name, *options) as w:
             os.rmdir(g.path)
             if '1h' in options:
-                check('it lingers', w.says('ended') and w.ends(0.5) is None)
+                check('the watcher lingers after the end of its target', w.says('ended') and w.ends(0.5) is None)
                 w.child.terminate()
             check(name, w.ends(2) == 0)
     with Watcher(MEMSCOPE, folder, '--cgroup', f'{ME}-late', '--wait', '--linger', '0s') as w:
@@ -225,7 +225,7 @@ def http(folder):
                 with contextlib.suppress(OSError):
                     codes = [w.get('/metrics')[0] for _ in range(10)]
                 check(f'{count} slow clients delay no other client', codes == [200] * 10 and time.monotonic() - began < 2, codes)
-        check('it lives on', wait_for(lambda: w.get('/-/healthy')[0] == 200, 5) and w.ends(0.1) is None)
+        check('the watcher still answers', wait_for(lambda: w.get('/-/healthy')[0] == 200, 5) and w.ends(0.1) is None)
     with group('http') as g, Watcher(MEMSCOPE, folder, '--cgroup', g.name, '--http-status', '--http-host', 'node7') as w:
         code, body = w.get('/api/v1/status')
         check('/api/v1/status with --http-status', code == 200 and well_formed(json.loads(body)) is None, (code, body[:200]))

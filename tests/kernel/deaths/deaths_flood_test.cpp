@@ -66,7 +66,7 @@ TEST(DeathsInAStorm, AreNotMissedWhenTheRingOfForksIsFull) {
     EXPECT_EQ(target.deaths[1].signal, SIGABRT);
 }
 
-TEST(DeathsInAStorm, ThatFindNoRoomAreCounted) {
+TEST(DeathsInAStorm, BeyondTheRingBufferAreCounted) {
     constexpr int kDeaths = 6'000;  // the ring buffer holds 4,000
     const RealCgroup job("mass");
     Watched watched({job.name()});

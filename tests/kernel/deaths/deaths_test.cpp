@@ -217,7 +217,7 @@ TEST(Deaths, AfterAFailedMappingNameTheCallAndTheSize) {
     EXPECT_LT(death.allocation->before_exit, Seconds{5});
 }
 
-TEST(Deaths, AfterABreakThatDidNotRiseNameTheCall) {
+TEST(Deaths, AfterAFailedBrkNameTheCall) {
     const RealCgroup job("shared-broken");
     Watched watched = Watched::shared();
     Child child(job, [](const Child::Script& script) {
@@ -295,7 +295,7 @@ TEST(Deaths, AreNoneWhereAProcessJustExits) {
     EXPECT_EQ(watched.tick(job).death_tally.deaths, DeathTally{}.deaths);
 }
 
-TEST(Deaths, OfATreeOfProcessesAreSeenWhenItIsFollowedByBirth) {
+TEST(Deaths, OfDescendantsAreSeenWhenAPidIsWatched) {
     const RealCgroup job("by-birth");
     Child child(job, [](const Child::Script& script) {
         script.wait();

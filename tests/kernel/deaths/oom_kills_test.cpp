@@ -137,7 +137,7 @@ TEST(OomKills, OfAWholeCgroupAreADeathEach) {
 
 // The kernel first kills and then marks, both in the process that asked for memory. If this process has to wait in
 // between, the victim exits before it is marked, as if there were no mark.
-TEST(OomKills, AreExplainedWhereTheMarkIsLate) {
+TEST(OomKills, AreExplainedWithoutTheMarkVictimTracepoint) {
     const RealCgroup job("late-mark");
     KernelFacts facts = gather_kernel_facts({});
     facts.tracepoints.erase("mark_victim");

@@ -61,7 +61,7 @@ TEST(PrecursorsForReal, NearLimitIsActiveWhileMostOfTheLimitCannotBeReclaimedAnd
 
 // A worker that exits by itself is replaced by the next worker, and the job goes on. Only the death of a worker ends
 // the forecast. The death must be known before the target is judged.
-TEST(PrecursorsForReal, WhatAnnouncedTheEndOfAWorkerIsOverWhenItIsKilledAndNotWhenItExits) {
+TEST(PrecursorsForReal, PrecursorsOfAWorkerEndWhenItIsKilledNotWhenItExits) {
     for (const bool killed : {true, false}) {
         const RealCgroup job("worker");
         job.limit(64 * kMiB);
@@ -167,7 +167,7 @@ TEST(PrecursorsForReal, EtaIsActiveBeforeALeakIsKilled) {
 
 // The job has run for a while before watching began. It is killed before there is a verdict, because a verdict takes
 // two minutes.
-TEST(PrecursorsForReal, EtaIsActiveOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsDeath) {
+TEST(PrecursorsForReal, EtaUsesTheTrendOfAJobThatWasFoundLateAndEndsWithItsDeath) {
     constexpr std::size_t kLimit = 256 * kMiB;
     const RealCgroup job("late");
     job.limit(kLimit);
@@ -206,7 +206,7 @@ TEST(PrecursorsForReal, EtaIsActiveOnTheTrendOfAJobThatWasMetLateAndIsOverWithIt
 
 // The threshold for low host memory is a setting. The test uses a value that every host is below and a value that every
 // host is above.
-TEST(PrecursorsForReal, HostLowIsActiveByWhatTheMachineHas) {
+TEST(PrecursorsForReal, HostLowDependsOnTheAvailableMemoryOfTheMachine) {
     const RealCgroup job("anywhere");
     Child child(job, sleeper);
     child.heard();

@@ -12,7 +12,7 @@ namespace report_store_test {
 constexpr uid_t kNobody = 65534;
 constexpr const char* kName = "death-20251115T150338Z-train-4711.json";
 
-struct SomebodyElses : testing::Test {
+struct DirectoryOfAnotherUser : testing::Test {
     FakeTree tree{{"state/", ""}};
     fs::path directory = tree.at("state/memscope");
 
@@ -21,7 +21,7 @@ struct SomebodyElses : testing::Test {
     }
 };
 
-TEST_F(SomebodyElses, GetsAFolderOfRoots) {
+TEST_F(DirectoryOfAnotherUser, GetsASubdirectoryOfRoot) {
     fs::create_directory(directory);
     give_away(directory);
     auto reports = ReportStore::open(directory);
@@ -31,7 +31,7 @@ TEST_F(SomebodyElses, GetsAFolderOfRoots) {
     EXPECT_TRUE(fs::exists(directory / "0" / kName));
 }
 
-TEST_F(SomebodyElses, FolderInThatPlaceIsRefused) {
+TEST_F(DirectoryOfAnotherUser, RefusesASubdirectoryOfAnotherUserAndALink) {
     fs::create_directories(directory / "0");
     give_away(directory);
     give_away(directory / "0");

@@ -36,7 +36,7 @@ Watched with_room_for(std::uint32_t allocations, const RealCgroup& job) {
     return Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .cuda_live = allocations});
 }
 
-TEST(CudaContexts, ThatAreResetOrReleasedTakeAllOfTheirMemoryWithThem) {
+TEST(CudaContexts, ResetAndReleaseFreeAllMemoryOfTheContext) {
     CudaJob job("shared-cuda-reset", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(1);
         cuda.use(0);
@@ -55,7 +55,7 @@ TEST(CudaContexts, ThatAreResetOrReleasedTakeAllOfTheirMemoryWithThem) {
     EXPECT_EQ(held(job.done(), job.child.pid()).n, 0U);
 }
 
-TEST(CudaContexts, OfOwnMakingAreFollowedInEveryThreadThatPushesThem) {
+TEST(CudaContexts, CreatedContextsAreFollowedThroughPushAndPop) {
     CudaJob job("shared-cuda-contexts", [](const FakeCuda& cuda, const Child::Script& script) {
         void* none = nullptr;
         void* second = nullptr;
@@ -81,7 +81,7 @@ TEST(CudaContexts, OfOwnMakingAreFollowedInEveryThreadThatPushesThem) {
 }
 
 // A library that retains the primary context and releases it again, in a process that holds it already.
-TEST(CudaContexts, OfAProcessFromBeforeTheWatcherAreNotTheLastWhenTheyEnd) {
+TEST(CudaContexts, AReleaseInAnEarlierProcessFreesNothingButAResetDoes) {
     EarlierCudaJob job("cuda-pair-before", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);  // not seen by memscope
         script.say();
@@ -104,7 +104,7 @@ TEST(CudaContexts, OfAProcessFromBeforeTheWatcherAreNotTheLastWhenTheyEnd) {
     EXPECT_EQ(held(job.next(), job.child.pid()).n, 0U) << "a reset ends all of them";
 }
 
-TEST(CudaContexts, OfAProcessThatIsSeenFromItsStartCanBeTheLast) {
+TEST(CudaContexts, TheLastReleaseFreesTheMemoryOfAProcessSeenFromItsStart) {
     CudaJob job("shared-cuda-pairs", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         cuda.alloc(3 * kMiB);
@@ -161,7 +161,7 @@ TEST(CudaProcesses, ThatEndOrExecuteAnotherProgramHoldNothingAnyMore) {
     EXPECT_FALSE(job.watched.has_probe("gpu")) << "no process has the driver mapped any more";
 }
 
-TEST(CudaProcesses, ThatWereThereBeforeAreFollowedFromThenOn) {
+TEST(CudaProcesses, EarlierProcessesAreFollowedFromTheStartOfWatching) {
     EarlierCudaJob job("cuda-before", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         const std::uint64_t before = cuda.alloc(kMiB);
@@ -213,7 +213,7 @@ TEST(CudaLibraries, OfTwoCopiesInOneTreeAreBothFollowed) {
     EXPECT_EQ(target.gpu->roles.at({RoleKey{Role::other}, fake_gpu(1)}).reserved_total().n, 7 * kMiB);
 }
 
-TEST(CudaLibraries, ThatAreNoneAreRefusedAndCounted) {
+TEST(CudaLibraries, FilesThatAreNoLibraryAreRefusedAndCounted) {
     const std::string path = std::filesystem::temp_directory_path() / ("libcuda.so." + std::to_string(::getpid()));
     std::ofstream(path) << std::string(8192, 'x');
     const RealCgroup job("cuda-fake");
@@ -232,7 +232,7 @@ TEST(CudaLibraries, ThatAreNoneAreRefusedAndCounted) {
     std::filesystem::remove(path);
 }
 
-TEST(CudaAllocations, BeyondWhatThereIsRoomForAreCountedAndNeverTakenOff) {
+TEST(CudaAllocations, BeyondTheCapacityAreCountedAndNotSubtractedWhenFreed) {
     CudaJob job(
         "cuda-full",
         [](const FakeCuda& cuda, const Child::Script& script) {
@@ -254,7 +254,7 @@ TEST(CudaAllocations, BeyondWhatThereIsRoomForAreCountedAndNeverTakenOff) {
     EXPECT_EQ(held(job.done(), job.child.pid()).n, 0U);
 }
 
-TEST(CudaAllocations, AMillionOfThemAreExactAndSweptOutWhenTheirProcessHasEnded) {
+TEST(CudaAllocations, AMillionAreExactAndRemovedAfterTheirProcessEnds) {
     constexpr std::size_t kMany = 1'000'000;
     CudaJob job("shared-cuda-million", [](const FakeCuda& cuda, const Child::Script&) {
         cuda.use(0);

@@ -147,7 +147,7 @@ TEST(CudaFailures, AreExplainedByWhatTheDriverSaysAtTheFailedCall) {
     EXPECT_GE(death.gpu->read_after->count(), 0);
 }
 
-TEST(CudaFailures, AreForgottenWhenAsMuchIsHadAfterAll) {
+TEST(CudaFailures, AreForgottenWhenARetrySucceeds) {
     const Budget budget;
     CudaJob job("shared-cuda-retry", [](const FakeCuda& cuda, const Child::Script&) {
         cuda.use(0);

@@ -137,7 +137,7 @@ TEST(CudaHandles, OfOtherProcessesAreNotThisProcesssMemory) {
     job.watched.expect_nothing_lost();
 }
 
-TEST(CudaHandles, FromBeforeTheWatcherTakeNothingOffOthers) {
+TEST(CudaHandles, FromBeforeTheWatcherSubtractNothing) {
     EarlierCudaJob job("cuda-handles-before", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(1);
         const std::uint64_t base = cuda.reserve(64 * kMiB);

@@ -13,7 +13,7 @@ namespace gpu_tensors_test {
 using Nothing = std::optional<std::uint64_t>;
 constexpr Nothing kNotKnown = std::nullopt;
 
-TEST(GpuTensors, AreWhatPyTorchHandsOutAndTakesBackWhereverTheArgumentsAre) {
+TEST(GpuTensors, AreCountedAtEveryAllocationSiteOfPyTorch) {
     TorchJob job("tensors-sites", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         cuda.alloc(20 * kMiB);
@@ -94,7 +94,7 @@ TEST(GpuTensors, MayBeFreedByAnotherThreadThanAllocatedThem) {
     job.watched.expect_nothing_lost();
 }
 
-TEST(GpuTensors, OfAForkedProcessAreItsParentsAlone) {
+TEST(GpuTensors, OfAForkedProcessCountForItsParentOnly) {
     TorchJob job("tensors-fork", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         const std::uint64_t shared = torch.malloc(3 * kMiB);
@@ -195,7 +195,7 @@ TEST(GpuTensors, ThatFindNoRoomAreCountedAndTheSumIsNotShown) {
     EXPECT_EQ(job.watched.latest().self.dropped.at("tensors_full"), 4U);
 }
 
-TEST(GpuTensors, HundredThousandAreExactAndSweptOutWhenTheirProcessHasEnded) {
+TEST(GpuTensors, HundredThousandAreExactAndRemovedAfterTheirProcessEnds) {
     constexpr std::size_t kMany = 100'000;
     TorchJob job("tensors-many", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
         cuda.use(0);
@@ -274,7 +274,7 @@ TEST(GpuTensorLibraries, WithoutProbesAreReported) {
     EXPECT_NE(refusals[0].message().find("no probes of tensors"), std::string::npos) << refusals[0].message();
 }
 
-TEST(GpuTensorLibraries, ThatAreFollowedAlreadyCountTheNextJobFromItsStart) {
+TEST(GpuTensorLibraries, AFollowedLibraryCountsTheNextJobFromItsStart) {
     TorchJob first("tensors-first", [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
         cuda.use(0);
         torch.malloc(kMiB);

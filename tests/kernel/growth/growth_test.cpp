@@ -116,21 +116,21 @@ TEST(ResidentGrowth, IsAttributedToTheFunctionThatTouchedThePages) {
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
-TEST(ResidentGrowth, CountsAHugePageAsWhatItHolds) {
+TEST(ResidentGrowth, CountsTheWholeSizeOfHugePages) {
     const GrownChild grown("shared-growth-huge", [] { grow_in_huge_pages(64 * kMiB); });
     expect_sampled(at(grown.growth.resident, "grow_in_huge_pages"), 64 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
 // A kernel on whose stack memscope does not find page faults.
-TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsByEventsOfPageFaults) {
+TEST(ResidentGrowth, CountsTheWholeSizeOfHugePagesByPageFaultEvents) {
     const GrownChild grown("growth-huge-events", [] { grow_in_huge_pages(64 * kMiB); }, watched_by_events);
     expect_sampled(at(grown.growth.resident, "grow_in_huge_pages"), 64 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
 // Each CPU stores data of its last page fault. The other processes overwrite those of the job.
-TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsOnABusyMachine) {
+TEST(ResidentGrowth, CountsTheWholeSizeOfHugePagesOnABusyMachine) {
     const OtherProcesses others(192, std::chrono::milliseconds(40));
     const GrownChild grown("shared-growth-scattered",
                            [] { grow_in_scattered_huge_pages(64 * kMiB, std::chrono::milliseconds(100)); });
@@ -138,7 +138,7 @@ TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsOnABusyMachine) {
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
-TEST(ResidentGrowth, OfThreadsIsThatOfTheirProcess) {
+TEST(ResidentGrowth, OfThreadsCountsForTheirProcess) {
     const GrownChild grown("shared-growth-threads", [] {
         std::vector<std::thread> threads;
         for (int i = 0; i < 8; ++i) threads.emplace_back([] { grow_here(16 * kMiB); });
@@ -148,7 +148,7 @@ TEST(ResidentGrowth, OfThreadsIsThatOfTheirProcess) {
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
-TEST(ResidentGrowth, IsNetOfWhatWasGivenBack) {
+TEST(ResidentGrowth, IsNetOfFreedMemory) {
     const GrownChild grown("shared-growth-back", [] {
         for (int i = 0; i < 10; ++i) {
             void* memory = map(32 * kMiB);
@@ -161,7 +161,7 @@ TEST(ResidentGrowth, IsNetOfWhatWasGivenBack) {
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
-TEST(ResidentGrowth, OfAForkedChildIsWhatItGrewAfterTheFork) {
+TEST(ResidentGrowth, OfAForkedChildStartsAtTheFork) {
     const GrownChild grown("shared-growth-fork", [] {
         int grown_pipe[2];
         if (::pipe(grown_pipe) != 0) ::_exit(9);
@@ -250,7 +250,7 @@ TEST(ResidentGrowth, OfADeadProcessIsKnownForTheReportOfItsDeath) {
     dead.watched.expect_all_named();
 }
 
-TEST(ResidentGrowth, BeginsAnewWithAnotherProgram) {
+TEST(ResidentGrowth, RestartsAfterAnExec) {
     GrownUntil replaced("growth-exec", [] { ::execl("/bin/sleep", "sleep", "30", nullptr); });
     EXPECT_TRUE(ticks_until(replaced.watched, replaced.job, [&](const TargetSnapshot& now) {
         return !now.processes.empty() && at(replaced.report(now).resident, "grow_here") == 0;
@@ -429,7 +429,7 @@ TEST(Growth, OfAProcessThatEndsBeforeItsMappingsAreRequestedIsUnknownAndCounted)
 
 // More stacks wait for a helper than there is room for. Their processes still run, so the kernel sends a stack again
 // when it is used again.
-TEST(Growth, OfStacksThatFoundNoRoomWhileTheyWaitedIsAttributedWhenTheyAreUsedAgain) {
+TEST(Growth, OfStacksWithoutRoomIsAttributedWhenTheyAreUsedAgain) {
     constexpr unsigned kPaths = 2200, kStep = 440, kBits = 12;
     const RealCgroup job("growth-many");
     const auto map_all = [](const Child::Script& script) {

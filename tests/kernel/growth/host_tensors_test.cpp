@@ -353,7 +353,7 @@ TEST(CudaHostTensors, PauseIfTheyCostMoreThanTheirBudgetAndStartAnew) {
     EXPECT_FALSE(reason_in(resumed.tensors_host, "paused"));
 }
 
-TEST(CudaHostTensors, ThatCouldNotBeAllocatedInAPauseExplainADeath) {
+TEST(CudaHostTensors, FailedAllocationsDuringAPauseExplainADeath) {
     HostTensorJob job("host-tensors-oom-paused",
                       [](const FakeHostTensors& tensors, const Child::Script& script) {
                           for (;;) {
@@ -394,7 +394,7 @@ TEST(CudaHostTensors, AreNotRecordedWithoutGrowth) {
     EXPECT_FALSE(watched.has_probe("host_tensors"));
 }
 
-TEST(CudaHostTensors, ThatCouldNotBeAllocatedExplainADeath) {
+TEST(CudaHostTensors, FailedAllocationsExplainADeath) {
     HostTensorJob job("host-tensors-oom", [](const FakeHostTensors& tensors, const Child::Script&) {
         for (const bool later : {false, true}) {
             const pid_t child = ::fork();

@@ -51,15 +51,15 @@ void expect_kept(const GrownChild& grown) {
 
 // Net changes would not show this growth, because the number of pages falls and rises by far more than the pages that
 // are kept.
-TEST(ResidentGrowth, IsSeenBelowMemoryThatComesAndGoes) {
+TEST(ResidentGrowth, IsSeenDespiteTransientMemory) {
     expect_kept(GrownChild("shared-growth-below", keep_below_memory_that_comes_and_goes));
 }
 
-TEST(ResidentGrowth, IsSeenBelowMemoryThatComesAndGoesByEventsOfPageFaults) {
+TEST(ResidentGrowth, IsSeenDespiteTransientMemoryByPageFaultEvents) {
     expect_kept(GrownChild("growth-below-events", keep_below_memory_that_comes_and_goes, watched_by_events));
 }
 
-TEST(ResidentGrowth, AtAddressesThatAreUsedAgainIsNotAddedUp) {
+TEST(ResidentGrowth, AtReusedAddressesIsCountedOnce) {
     const GrownChild grown("shared-growth-again", [] {
         for (int round = 0; round < 300; ++round) {
             auto* memory = static_cast<char*>(map(8 * kMiB));
@@ -72,7 +72,7 @@ TEST(ResidentGrowth, AtAddressesThatAreUsedAgainIsNotAddedUp) {
     EXPECT_LT(at(grown.growth.resident, "pass_by"), static_cast<std::int64_t>(8 * kMiB));
 }
 
-TEST(ResidentGrowth, MovesWithTheRangeAndEndsWithWhatIsGivenBack) {
+TEST(ResidentGrowth, MovesWithMremapAndEndsWithMadvise) {
     const GrownChild grown("shared-growth-moves", [] {
         std::size_t bytes = 8 * kMiB;
         auto* memory = static_cast<char*>(map(bytes));
@@ -110,7 +110,7 @@ TEST(ResidentGrowth, DoesNotCountCopiesOfInheritedPages) {
     EXPECT_LT(at(grown.growth.resident, "pass_by"), static_cast<std::int64_t>(4 * kMiB));
 }
 
-TEST(ResidentGrowth, ThatTheKernelPopulatedHasNoAddress) {
+TEST(ResidentGrowth, OfPopulatedMappingsHasNoAddress) {
     const GrownChild grown("shared-growth-populated", [] {
         (void)::mmap(nullptr, 64 * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     });

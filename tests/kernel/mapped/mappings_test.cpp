@@ -103,7 +103,7 @@ TEST(MappedBytes, EqualTheVirtualSizeOfTheLivingAtEveryTick) {
 
 // Without atomic exchange, threads that count at the same time can count the same pages twice and correct that later.
 // The sum can be negative for a moment if they map far more than they keep.
-TEST(MappedBytes, OnlyRiseAndAddUpInTheEndWhereTheKernelHasNoExchange) {
+TEST(MappedBytes, BalanceInTheEndWithoutAtomicExchange) {
     const RealCgroup job("plain-balance");
     Child child(job, [](const Child::Script& script) {
         repeat(script, [] {
@@ -213,7 +213,7 @@ TEST(MappedBytes, AFullTmpfsIsAFailureOfFallocate) {
     EXPECT_EQ(rise.failures[MS_FAILED_FALLOCATE][MS_REASON_ENOSPC], 1U);
 }
 
-TEST(MappedBytes, GoAlongWithAProcessThatMovesBetweenTargets) {
+TEST(MappedBytes, MoveWithAProcessToAnotherTarget) {
     const RealCgroup one("one");
     const RealCgroup two("other");
     Child child(one, [](const Child::Script& script) {

@@ -180,7 +180,7 @@ std::string text_of(const std::vector<AddressRange>& ranges) {
     return text;
 }
 
-TEST(RangesInAStorm, OfSeveralThreadsAreTheKernelsByteForByte) {
+TEST(RangesInAStorm, OfSeveralThreadsEqualThoseOfTheKernel) {
     const RealCgroup job("storm");
     Child child(job, [](const Child::Script& script) { storm(script, true); });
     child.heard();
@@ -202,7 +202,7 @@ TEST(RangesInAStorm, OfSeveralThreadsAreTheKernelsByteForByte) {
     EXPECT_EQ(followed.lost(), 0U);
 }
 
-TEST(RangesInAStorm, AreReadAnewWhereEventsWereLost) {
+TEST(RangesInAStorm, AreReadAgainAfterLostEvents) {
     const RealCgroup job("flood");
     Child child(job, [](const Child::Script& script) { storm(script, false); });
     child.heard();

@@ -132,7 +132,7 @@ TEST(Ranges, ThatAreMovedKeepTheirStack) {
     EXPECT_EQ(scene.totals().reserved.n, 0U);
 }
 
-TEST(Ranges, OfTheBreakAreGrowth) {
+TEST(Ranges, OfTheBrkHeapAreGrowth) {
     const Scene scene([] {
         char* const end = static_cast<char*>(::sbrk(0));
         if (::brk(end + 5 * kMiB) != 0 || ::brk(end + 2 * kMiB) != 0) ::_exit(5);
@@ -140,7 +140,7 @@ TEST(Ranges, OfTheBreakAreGrowth) {
     EXPECT_EQ(scene.totals().grown().n, 2 * kMiB);
 }
 
-TEST(Ranges, OfACallThatFailsStayAsTheyWere) {
+TEST(Ranges, StayUnchangedByCallsThatFail) {
     const Scene scene([] {
         char* const memory = map(4 * kMiB);
         ::munmap(memory + 1, kMiB);
@@ -152,7 +152,7 @@ TEST(Ranges, OfACallThatFailsStayAsTheyWere) {
     EXPECT_EQ(scene.totals().grown().n, 8 * kMiB);
 }
 
-TEST(Ranges, GoWithAnExecAndWithTheEnd) {
+TEST(Ranges, EndWithAnExecAndWithAnExit) {
     const RealCgroup job("ranges");
     Child child(job, [](const Child::Script& script) {
         script.say();

@@ -47,7 +47,7 @@ struct ByPid {
     Watched watched;
 };
 
-TEST(ByPid, DescendantsStayInWhenTheirParentDies) {
+TEST(ByPid, KeepsDescendantsWhoseParentHasEnded) {
     const RealCgroup job("orphans");
     Child child(job, [](const Child::Script& script) {
         script.say();
@@ -82,7 +82,7 @@ TEST(ByPid, DescendantsStayInWhenTheirParentDies) {
     tree.watched.expect_nothing_lost();
 }
 
-TEST(ByPid, OlderProcessesOfTheTreeAreInFromTheFirstTick) {
+TEST(ByPid, HasEarlierDescendantsFromTheFirstTick) {
     const RealCgroup job("present");
     Child child(job, [](const Child::Script& script) {
         for (int i = 0; i < 5; ++i)
@@ -102,7 +102,7 @@ TEST(ByPid, OlderProcessesOfTheTreeAreInFromTheFirstTick) {
     EXPECT_EQ(Watched::counters(tree.tick()).starts, 11U);
 }
 
-TEST(ByPid, OtherProcessesAreNotIn) {
+TEST(ByPid, IgnoresProcessesOutsideTheTree) {
     const RealCgroup job("others");
     Child other(job, [](const Child::Script& script) {
         script.say();
@@ -161,7 +161,7 @@ void end(pid_t child) {
 }
 
 // The kernel reuses pids of processes that have ended.
-TEST(ByPid, AStrangerThatGetsThePidOfADescendantThatEndedIsNotIn) {
+TEST(ByPid, IgnoresAnUnrelatedProcessThatReusesAPid) {
     const RealCgroup job("reused");
     Child child(job, [](const Child::Script& script) {
         const pid_t descendant = ::fork();
@@ -187,7 +187,7 @@ TEST(ByPid, AStrangerThatGetsThePidOfADescendantThatEndedIsNotIn) {
 }
 
 // What the collector does with a descendant that ended before its pid was in the map: see follow_tree().
-TEST(ByPid, APidThatIsTakenOutOfTheMapIsNotInTheNextScan) {
+TEST(ByPid, TheNextScanLacksAPidThatWasRemovedFromTheMap) {
     const RealCgroup job("unfollowed");
     Child child(job, sleeper);
     child.heard();

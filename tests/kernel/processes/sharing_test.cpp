@@ -141,7 +141,7 @@ TEST(Sharing, CopiesFromBeforeTheFirstTickAreFoundToo) {
     EXPECT_NEAR(found->mib, kExpected, kExpected / 10);
 }
 
-TEST(Sharing, AForkWithoutWritingIsNone) {
+TEST(Sharing, AForkWithoutWritesIsNoUnSharing) {
     ForkedJob scene("still-shared");
     EXPECT_TRUE(confirmed(*scene.watched, scene.job, 0));
     for (int i = 0; i < 25; ++i) {
@@ -178,7 +178,7 @@ TEST(Sharing, AWorkerHoldsWhatItCopiedAndNotWhatItInherited) {
                 kExpected + static_cast<double>(kDataset) / kMiB, kExpected / 5);
 }
 
-TEST(Sharing, ATreeIsJudgedByEachPageOnce) {
+TEST(Sharing, JudgedMemoryOfATreeCountsEachPageOnce) {
     const RealCgroup job("own-by-pid");
     Child parent(job, trainer);
     parent.heard();
@@ -196,7 +196,7 @@ TEST(Sharing, ATreeIsJudgedByEachPageOnce) {
     EXPECT_GT(static_cast<double>(target.sharing.summed_anon.n), (1 + kWorkers) * static_cast<double>(kDataset));
 }
 
-TEST(Sharing, EveryPageIsInOneRoleOnly) {
+TEST(Sharing, CountsEveryPageInOneRoleOnly) {
     const RealCgroup job("pss");
     Child parent(job, trainer);
     parent.heard();

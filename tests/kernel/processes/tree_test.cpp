@@ -26,7 +26,7 @@ void churn(int count, bool with_exec) {
     }
 }
 
-TEST(Tree, WhatWasThereBeforeIsInFromTheFirstTick) {
+TEST(Tree, HasEarlierProcessesFromTheFirstTick) {
     const RealCgroup job("before");
     Child one(job, sleeper);
     Child two(job, sleeper);
@@ -137,7 +137,7 @@ TEST(Tree, ATargetInsideAnotherIsCountedInBoth) {
     EXPECT_EQ(Watched::counters(*watched.find(inner)).exits, 1U);
 }
 
-TEST(Tree, EverythingBelowATargetIsIn) {
+TEST(Tree, HasProcessesOfNestedCgroups) {
     const RealCgroup top("deep");
     const RealCgroup middle(top, "a");
     const RealCgroup bottom(middle, "b");
@@ -179,7 +179,7 @@ TEST(Tree, APidThatIsUsedAgainIsAnotherProcess) {
     watched.expect_nothing_lost();
 }
 
-TEST(Tree, AFloodThatOverrunsTheRingIsCountedAndSetRight) {
+TEST(Tree, AFloodThatOverflowsTheRingBufferIsCountedAndCorrected) {
     const RealCgroup job("flood");
     Child child(job, [](const Child::Script& script) {
         sleeper(script);

@@ -14,7 +14,7 @@
 namespace memscope {
 namespace bpf_maps_test {
 
-TEST(MapEntries, AreVisitedOnceEachThoughTheWalkStartsAgain) {
+TEST(MapEntries, AreVisitedOnceEachIfTheWalkRestarts) {
     constexpr __u32 kEntries = 64;
     const Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "entries", sizeof(__u32), sizeof(__u64), kEntries, nullptr));
     ASSERT_TRUE(map);
@@ -77,7 +77,7 @@ class Writer {
     Fd program_{};
 };
 
-TEST(EventRing, EndsThoughEventsAreAddedAsFastAsTheyAreRead) {
+TEST(EventRing, DrainEndsWhileEventsAreAdded) {
     const auto page = static_cast<__u32>(::sysconf(_SC_PAGESIZE));
     const Fd map(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, page, nullptr));
     ASSERT_TRUE(map);

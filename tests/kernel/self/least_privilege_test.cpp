@@ -10,7 +10,7 @@
 namespace memscope {
 namespace least_privilege_test {
 
-TEST(LeastPrivilege, OnlyTheNeededStays) {
+TEST(LeastPrivilege, KeepsOnlyTheNeededCapabilities) {
     EXPECT_EQ(in_a_process([]() -> std::string {
                   const CapabilitySet needed = needed_capabilities({}, own("CapPrm"));
                   if (own("CapEff") == needed) return "had no more than it needs; run it as root";
@@ -25,7 +25,7 @@ TEST(LeastPrivilege, OnlyTheNeededStays) {
               "");
 }
 
-TEST(LeastPrivilege, ATickSeesAsMuchAsBefore) {
+TEST(LeastPrivilege, ATickReadsTheSameAfterDroppingPrivileges) {
     const RealCgroup cgroup("privilege");
     Child other(cgroup, [](const Child::Script& script) {
         ::setenv("RANK", "5", 1);

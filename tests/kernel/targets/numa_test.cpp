@@ -6,7 +6,7 @@ namespace memscope {
 namespace numa_test {
 
 // A fake second node with memory, so that every process of this host is bound to node 0.
-TEST(NumaNodes, OfABoundJobAreOneOfItsLimits) {
+TEST(NumaNodes, AreALimitOfABoundJob) {
     FakeTree machine{{"sys/devices/system/node/has_memory", "0,1001\n"},
                      {"sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 65536 kB\nNode 0 MemFree: 1024 kB\n"}};
     const RealCgroup job("numa");

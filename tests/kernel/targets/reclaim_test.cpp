@@ -39,7 +39,7 @@ TEST(Reclaim, AtTheLimitIsTimedForTheTargetThatStalled) {
     EXPECT_EQ(watched.latest().self.dropped.at("stalls_full"), 0U);
 }
 
-TEST(Reclaim, OfPageCacheStallsEveryThreadThatReads) {
+TEST(Reclaim, OfPageCacheIsTimedForEveryReadingThread) {
     const ColdFile file(128 * kMiB);
     const RealCgroup job("reading");
     job.limit(32 * kMiB);
@@ -60,7 +60,7 @@ TEST(Reclaim, OfPageCacheStallsEveryThreadThatReads) {
     watched.expect_nothing_lost();
 }
 
-TEST(Reclaim, OfATargetInsideAnotherIsTheOuterOnesTooAndStaysItsOwn) {
+TEST(Reclaim, OfANestedTargetCountsForBothAndStaysAfterItsRemoval) {
     const RealCgroup outer("stalled");
     RealCgroup inner(outer, "inner");
     inner.limit(24 * kMiB);
@@ -80,7 +80,7 @@ TEST(Reclaim, OfATargetInsideAnotherIsTheOuterOnesTooAndStaysItsOwn) {
     EXPECT_GE(watched.tick(outer).reclaim->stalls, stalls);
 }
 
-TEST(Reclaim, OfATreeOfProcessesIsFollowedByBirth) {
+TEST(Reclaim, IsTimedForATreeThatIsWatchedByPid) {
     const RealCgroup job("tree-stalled");
     job.limit(24 * kMiB);
     Child child(job, [](const Child::Script& script) {
@@ -97,7 +97,7 @@ TEST(Reclaim, OfATreeOfProcessesIsFollowedByBirth) {
 }
 
 // Entries of begun stalls are deleted at random. The measured time must never exceed the real one.
-TEST(Reclaim, WithALostBeginningIsLeftOutAndNothingElse) {
+TEST(Reclaim, LeavesOutOnlyStallsWhoseBeginningWasLost) {
     const ColdFile file(128 * kMiB);
     const RealCgroup job("forgotten");
     job.limit(32 * kMiB);

@@ -41,7 +41,7 @@ TEST(Targets, ACgroupThatIsMadeAgainUnderItsNameIsANewTarget) {
     watched.expect_nothing_lost();
 }
 
-TEST(Targets, AnEmptyCgroupIsNoEndAndItsRemovalIs) {
+TEST(Targets, ATargetEndsWhenItsCgroupIsRemovedNotWhenItIsEmpty) {
     RealCgroup job("empty");
     Watched watched({job.name()});
     EXPECT_TRUE(watched.tick(job).processes.empty());
@@ -59,7 +59,7 @@ TEST(Targets, AnEmptyCgroupIsNoEndAndItsRemovalIs) {
     EXPECT_TRUE(watched.collector().finished());
 }
 
-TEST(Targets, OneThatWasNamedEndsWithItsRemovalEvenIfItIsMadeAgainAtOnce) {
+TEST(Targets, ANamedCgroupEndsWithItsRemovalEvenIfItIsRecreatedAtOnce) {
     RealCgroup job("once");
     Watched watched({job.name()});
     {
@@ -78,7 +78,7 @@ TEST(Targets, OneThatWasNamedEndsWithItsRemovalEvenIfItIsMadeAgainAtOnce) {
     EXPECT_TRUE(last.targets[0].roles.empty());
 }
 
-TEST(Targets, OneThatIsWaitedForIsWatchedFromItsFirstProcess) {
+TEST(Targets, WithWaitACgroupIsWatchedFromItsFirstProcess) {
     const RealCgroup top("wait");
     Watched watched({top.name() + "/late"}, true);
     watched.tick();
@@ -106,7 +106,7 @@ std::pair<MemoryState, std::uint64_t> at_rest(Watched& watched, const RealCgroup
     throw std::runtime_error(cgroup.name() + " does not come to rest");
 }
 
-TEST(Targets, KindsSumToUsageAndAnonIsTheCgroupsOwn) {
+TEST(Targets, KindsSumToUsageAndAnonMatchesMemoryStat) {
     const RealCgroup job("kinds");
     Child child(job, [](const Child::Script& script) {
         touch(40 * kMiB);
@@ -139,7 +139,7 @@ TEST(Targets, TheLimitOfAnAncestorIsTheEffectiveOne) {
     EXPECT_EQ(finite(watched.tick(inner).memory.limit), Bytes{64 * kMiB});
 }
 
-TEST(Targets, AnOomKillIsCountedWhereverBelowTheTargetItHappened) {
+TEST(Targets, AnOomKillAnywhereBelowTheTargetIsCounted) {
     const RealCgroup job("oom");
     job.limit(64 * kMiB);
     RealCgroup below(job, "below");  // v1 counts the kill in the cgroup of the victim
@@ -156,7 +156,7 @@ TEST(Targets, AnOomKillIsCountedWhereverBelowTheTargetItHappened) {
     EXPECT_EQ(watched.tick(job).memory.events->oom_kill, 1U);  // a counter never falls
 }
 
-TEST(Targets, SharedMemoryOfTheTreeIsSeen) {
+TEST(Targets, ReadsTheUsageOfSharedMemory) {
     const RealCgroup job("shm");
     Child child(job, sleeper);
     child.heard();
@@ -167,7 +167,7 @@ TEST(Targets, SharedMemoryOfTheTreeIsSeen) {
     EXPECT_LE(shm->used.n, shm->size.n);
 }
 
-TEST(Targets, RemovedInEveryMomentOfATick) {
+TEST(Targets, CgroupsMayBeRemovedAtAnyMomentOfATick) {
     const RealCgroup top("vanish");
     Watched watched({top.name() + "/**"});
     Child maker(top, [&](const Child::Script& script) {

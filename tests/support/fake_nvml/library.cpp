@@ -1,5 +1,5 @@
 // A libnvidia-ml.so.1 that reports the values of a test. Built with OLD it has the functions of a driver of 2014, with
-// NEARLY_NOTHING only those that are needed to begin. Built with told.cpp it reports the values of a file.
+// NEARLY_NOTHING only those that are needed to begin. Built with from_file.cpp it reports the values of a file.
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -64,13 +64,13 @@ void wait_while_hung() {
 
 extern "C" {
 
-[[gnu::weak]] void fake_nvml_be_told(FakeNvml&) {}  // before each read of all devices
+[[gnu::weak]] void fake_nvml_read_file(FakeNvml&) {}  // before each read of all devices
 
 FakeNvml* fake_nvml_state() { return &state(); }
 
 int nvmlInit_v2() {
     wait_while_hung();
-    fake_nvml_be_told(state());
+    fake_nvml_read_file(state());
     if (state().init_code == kSuccess) ++state().sessions;
     return state().init_code;
 }
@@ -183,7 +183,7 @@ int nvmlDeviceRegisterEvents(Device, std::uint64_t types, EventSet set) {
 int nvmlEventSetWait_v2(EventSet, EventData* event, unsigned milliseconds) {
     wait_while_hung();
     if (milliseconds != 0) std::abort();  // memscope must call this function without waiting
-    fake_nvml_be_told(state());
+    fake_nvml_read_file(state());
     for (auto& device : state().devices)
         if (device.errors > 0) {
             --device.errors;

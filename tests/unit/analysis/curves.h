@@ -2,6 +2,7 @@
 #include <functional>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "analysis/verdict/verdict.h"
 
@@ -15,6 +16,10 @@ inline Series drawn(double length, double interval, const std::function<double(d
     for (double t = 0; t <= length; t += interval)
         series.add(Seconds(began + t), Bytes{static_cast<std::uint64_t>(bytes(t))});
     return series;
+}
+
+inline std::vector<Bin> drawn_bins(double length, double interval, const std::function<double(double)>& bytes) {
+    return drawn(length, interval, bytes).bins();
 }
 
 // Straight lines between corners: (time, bytes).

@@ -5,7 +5,7 @@
 namespace memscope {
 namespace base64_test {
 
-TEST(Base64, IsThatOfTheStandard) {
+TEST(Base64, AgreesWithTheStandard) {
     // RFC 4648, section 10.
     EXPECT_EQ(base64(""), "");
     EXPECT_EQ(base64("f"), "Zg==");

@@ -12,7 +12,7 @@ std::string hex(std::string_view text) {
     return out;
 }
 
-TEST(Sha256, IsThatOfTheStandard) {
+TEST(Sha256, AgreesWithTheStandard) {
     // FIPS 180-2, appendix B, and the empty message.
     EXPECT_EQ(hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     EXPECT_EQ(hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

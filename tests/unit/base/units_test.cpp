@@ -13,7 +13,7 @@ TEST(Size, TakesPowersOf1024) {
     EXPECT_EQ(*parse_size("2T"), Bytes{2ULL << 40});
 }
 
-TEST(Size, RefusesWhatIsNotOne) {
+TEST(Size, RefusesInvalidText) {
     for (const char* text : {"", "G", "-1", "-1M", "1X", "1 G", "1e3", "0x10", "nan", "inf", "1GG", "99999999999T"})
         EXPECT_FALSE(parse_size(text)) << text;
 }

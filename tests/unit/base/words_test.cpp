@@ -35,21 +35,21 @@ TEST(Words, ABackslashKeepsTheNextCharacter) {
     EXPECT_THAT(words(R"(a\ b \$HOME \\ \'c)"), ElementsAre("a b", "$HOME", R"(\)", "'c"));
 }
 
-TEST(Words, WhatOnlyAShellCouldDoIsRefusedWithAdvice) {
+TEST(Words, ShellSyntaxIsRefusedWithAdvice) {
     for (const auto* line : {"kill -USR1 $MEMSCOPE_PID", "a | b", "a && b", "a; b", "a > f", "a < f", "a `b`",
                              "rm *.pt", "a (b)", "ls ~/x", "a # b", "ls a?", "ls [ab]"})
         EXPECT_THAT(refusal(line), HasSubstr("run it in a shell: sh -c")) << line;
     EXPECT_THAT(words("a b~ c#d"), ElementsAre("a", "b~", "c#d")) << "inside a word they are ordinary characters";
 }
 
-TEST(Words, AVariableOfOursIsRefusedUnlessAnInterpreterGetsIt) {
+TEST(Words, VariablesOfMemscopeAreRefusedOutsideOfAnInterpreter) {
     EXPECT_THAT(refusal(R"(kill -USR1 "$MEMSCOPE_PID")"), HasSubstr("needs a shell for variables"));
     EXPECT_THAT(refusal(R"(kill -USR1 '${MEMSCOPE_PID}')"), HasSubstr("needs a shell for variables"));
     EXPECT_THAT(words(R"(sh -c "kill -USR1 $MEMSCOPE_PID")"), ElementsAre("sh", "-c", "kill -USR1 $MEMSCOPE_PID"));
     EXPECT_THAT(words(R"(bash -ec 'echo $MEMSCOPE_COMM' x)"), ElementsAre("bash", "-ec", "echo $MEMSCOPE_COMM", "x"));
 }
 
-TEST(Words, WhatIsNotWholeIsRefused) {
+TEST(Words, IncompleteCommandsAreRefused) {
     EXPECT_THAT(refusal("a 'b"), HasSubstr("not closed"));
     EXPECT_THAT(refusal("a \"b"), HasSubstr("not closed"));
     EXPECT_THAT(refusal("a \\"), HasSubstr("backslash"));

@@ -65,7 +65,7 @@ TEST(Offer, OfThisMachineIsMadeWithoutPrivileges) {
     EXPECT_THAT(offer_text(offer, false), HasSubstr("memscope --help"));
 }
 
-TEST(ShellWords, QuoteWhatAShellWouldRead) {
+TEST(ShellWords, QuoteCharactersThatAShellInterprets) {
     EXPECT_EQ(shell_word("train.py"), "train.py");
     EXPECT_EQ(shell_word("a b"), "'a b'");
     EXPECT_EQ(shell_word("it's"), "'it'\\''s'");

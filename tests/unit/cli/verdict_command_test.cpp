@@ -26,7 +26,7 @@ struct VerdictOfAFile : testing::Test {
     }
 };
 
-TEST_F(VerdictOfAFile, IsJsonWithEveryFieldThatWasPromised) {
+TEST_F(VerdictOfAFile, JsonHasEveryDocumentedField) {
     const auto answer = of("run.csv", {.limit = Bytes{8ULL << 30U}, .json = true});
     ASSERT_TRUE(answer);
     const auto json = nlohmann::json::parse(answer->output);

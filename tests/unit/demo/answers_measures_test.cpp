@@ -15,7 +15,7 @@ Line line(const std::vector<std::uint64_t>& sizes_in_mebibytes) {
     return made;
 }
 
-TEST(Measures, ALineWithoutPointsHasNothing) {
+TEST(Measures, AreZeroForALineWithoutPoints) {
     const Line none;
     for (const Bytes size :
          {first_of(none), last_of(none), lowest_of(none), highest_of(none), risen(none), swing(none)})
@@ -46,7 +46,7 @@ TEST(Measures, TheLaterPartIsMeasuredInTimeNotInPoints) {
     EXPECT_EQ(later_part(made, 1).size(), 5U);
 }
 
-TEST(Measures, SettledIsWhenTheLastWayOutOfTheToleranceEnds) {
+TEST(Measures, SettledAtIsTheLastReturnIntoTheTolerance) {
     EXPECT_EQ(settled_at(line({10, 60, 90, 99, 100, 100}), mebibytes(2)), Seconds{3});
     EXPECT_EQ(settled_at(line({100, 100, 10, 100}), mebibytes(2)), Seconds{3});
     EXPECT_EQ(settled_at(line({100, 101, 100}), mebibytes(2)), Seconds{0});
@@ -68,12 +68,12 @@ TEST(Measures, AStepThatASampleCutsInHalfIsOneStep) {
     EXPECT_DOUBLE_EQ(found.period.count(), 2.5);
 }
 
-TEST(Measures, ASmallRiseIsNoStepAndTheLastRiseIs) {
+TEST(Measures, ASmallRiseIsNoStepAndALargeRiseAtTheEndIsOne) {
     EXPECT_EQ(steps(line({100, 104, 104}), mebibytes(12)).count, 0U);
     EXPECT_EQ(steps(line({100, 100, 124}), mebibytes(12)).count, 1U);
 }
 
-TEST(LeakingLines, AreThoseThatWereNamedMostOften) {
+TEST(LeakingLines, AreTheLinesThatWereNamedMostOften) {
     const auto moment = [](Verdict verdict, const char* line, double share) {
         return Moment{.verdict = verdict, .lines = GrowingLines{.most = line, .share = share, .keeps = true}};
     };

@@ -22,7 +22,7 @@ Answer answer_of(const char* name) {
 
 Actor& trainer_of(Actor& top) { return top.role == Role::trainer ? top : trainer_of(top.children.at(0)); }
 
-TEST(Answers, NoNumbersNoAnswer) {
+TEST(Answers, WithoutNumbersThereIsNoAnswer) {
     for (const Scenario& scenario : scenarios()) {
         EXPECT_FALSE(scenario.answer({}).seen) << scenario.name;
         EXPECT_FALSE(scenario.answer({Moment{}}).seen) << scenario.name;
@@ -55,7 +55,7 @@ TEST(Answers, StepsHaveSizeAndPeriod) {
     EXPECT_THAT(answer.text, AllOf(HasSubstr("6 steps of 24 MiB"), HasSubstr("every 8.0 s"), HasSubstr("144 MiB")));
 }
 
-TEST(Answers, UnSharingIsTheCgroupWithoutTheProcesses) {
+TEST(Answers, UnSharingIsGrowthOfTheCgroupWithoutGrowthOfTheProcesses) {
     const Answer answer = answer_of("workers");
     EXPECT_TRUE(answer.seen);
     EXPECT_THAT(answer.text,
@@ -107,7 +107,7 @@ TEST(Answers, OneScenarioIsNotMistakenForAnother) {
     EXPECT_FALSE(shows("wrapper", "leak"));  // one level is not two
 }
 
-TEST(Answers, TheLeakEndsWithTheListThatGrows) {
+TEST(Answers, TheAnswerForALeakEndsWithTheGrowingList) {
     Observation seen = observed(find_scenario("leak")->top);
     EXPECT_THAT(leak_answer(seen).text, HasSubstr("no python3 here"));
     seen.back().heap.emplace().python = "3.11";
@@ -170,7 +170,7 @@ TEST(Story, AWrongVerdictIsNotHidden) {
     EXPECT_THAT(closing(leak, observed(leak.top), kScenarioLength, {}), HasSubstr("did not behave"));
 }
 
-TEST(Story, SaysThatAJobWasKilledWhichShouldNotReachItsLimit) {
+TEST(Story, ReportsAnUnexpectedKill) {
     const Scenario& leak = *find_scenario("leak");
     Observation seen = observed(leak.top);
     seen.at(20).kills.push_back({.at = Seconds{20}, .role = {Role::trainer, {}}, .comm = "python3", .explanation = {}});
@@ -187,7 +187,7 @@ TEST(Story, ALargeInterpreterRaisesTheLimit) {
     EXPECT_EQ(limit_with(kUsualInterpreter + mebibytes(200)), leak.limit + mebibytes(512));
 }
 
-TEST(Story, SaysWhichPythonPlaysIt) {
+TEST(Story, NamesThePythonThatRunsIt) {
     const Scenario& leak = *find_scenario("leak");
     const DemoPython python{.program = "/usr/bin/python3", .version = "3.11.2", .torch = "1.13.0"};
     EXPECT_THAT(wrapped(opening(leak, kScenarioLength, python), 1000),
@@ -197,7 +197,7 @@ TEST(Story, SaysWhichPythonPlaysIt) {
                 AllOf(HasSubstr("no CPython 3.10 to 3.14 here"), HasSubstr("4 native processes simulate the job")));
 }
 
-TEST(Story, AfterAKillTheVerdictBeforeItCounts) {
+TEST(Story, UsesTheVerdictBeforeTheLastKill) {
     const Scenario& crashloop = *find_scenario("crashloop");
     Observation seen = observed(crashloop.top);
     for (Moment& moment : seen) moment.verdict = Verdict::leaking;

@@ -18,7 +18,7 @@ TEST(Curves, AConstantIsTheSameAtAllTimes) {
     for (const Bytes size : sampled(constant(kFloor), Seconds{60})) EXPECT_EQ(size, kFloor);
 }
 
-TEST(Curves, BeforeTheStartIsTheStart) {
+TEST(Curves, BeforeTheStartHaveTheFirstValue) {
     const Seconds before{-5};
     EXPECT_EQ(warming_up({1}, kFloor, Seconds{20})(before).n, 1U);
     EXPECT_EQ(leaking(mebibytes(8), Seconds{0})(before).n, 0U);
@@ -26,7 +26,7 @@ TEST(Curves, BeforeTheStartIsTheStart) {
     EXPECT_EQ(stepping(kFloor, {1}, Seconds{8})(before), kFloor);
 }
 
-TEST(Curves, WarmUpRisesLessAndLessAndThenNotAtAll) {
+TEST(Curves, AWarmUpSlowsDownAndStops) {
     const Curve curve = warming_up(mebibytes(48), mebibytes(288), Seconds{20});
     const auto sizes = sampled(curve, Seconds{60});
     EXPECT_EQ(sizes.front(), mebibytes(48));

@@ -28,7 +28,7 @@ Observation leaking_run() {
     return seen;
 }
 
-TEST(Picture, HasTheCurveAndAllThatIsKnownOfTheLeak) {
+TEST(Picture, HasTheCurveAndTheFactsAboutTheLeak) {
     const std::string text = picture(leaking_run(), mebibytes(576), 80);
     EXPECT_THAT(text, AllOf(HasSubstr("limit 576 MiB"), HasSubstr("52 s\n"),
                             HasSubstr("\nleaks     trainer, pid 101: python3 train.py, 1 level below launch.sh\n"),
@@ -45,7 +45,7 @@ TEST(Picture, ALineThatOnlyTouchedTheMemoryIsNotNamed) {
     EXPECT_THAT(picture(seen, mebibytes(576), 80), Not(HasSubstr("validate (train.py:24)")));
 }
 
-TEST(Picture, WhatIsNotKnownIsNotShown) {
+TEST(Picture, OmitsUnknownFacts) {
     Observation seen = leaking_run();
     Moment& last = seen.back();
     last.grower.reset();

@@ -125,7 +125,7 @@ TEST(Scenarios, TheGrowthOfTheWrapperIsTwoLevelsBelowIt) {
     EXPECT_GT(trainer.holds(kScenarioLength) - trainer.holds({}), mebibytes(200));
 }
 
-TEST(Scenarios, WorkersNeverRewriteMoreThanThereIs) {
+TEST(Scenarios, WorkersRewriteAtMostTheDataset) {
     const Actor& trainer = find_scenario("workers")->top.children.at(0);
     EXPECT_GE(trainer.children.size(), 3U);
     for (const Actor& worker : trainer.children) {

@@ -72,7 +72,7 @@ TEST(House, EveryLinkedLayerIsIncluded) {
         for (const std::string& other : uses) EXPECT_TRUE(included[layer].contains(other)) << layer << " -> " << other;
 }
 
-TEST(House, LayersPointOneWay) {
+TEST(House, LayersHaveNoCycle) {
     const Layers layers = linked_layers();
     for (const auto& [layer, uses] : layers) EXPECT_FALSE(reaches(layers, layer, layer)) << layer << " reaches itself";
     EXPECT_FALSE(reaches(layers, "analysis", "kernel"));
@@ -80,7 +80,7 @@ TEST(House, LayersPointOneWay) {
     EXPECT_TRUE(layers.at("base").empty());
 }
 
-TEST(House, AnIncludeUpOrSidewaysIsFound) {
+TEST(House, FindsForbiddenIncludes) {
     const Layers layers = linked_layers();
     EXPECT_THAT(forbidden_includes("model", "#include \"outputs/board.h\"\n", layers),
                 testing::ElementsAre("model -> outputs"));

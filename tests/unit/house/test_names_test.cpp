@@ -31,7 +31,7 @@ TEST(House, EveryTestIsNamedAfterAModule) {
     EXPECT_GT(found, 200U);
 }
 
-TEST(House, ATestOfNothingIsFound) {
+TEST(House, FindsATestWithoutAModule) {
     const fs::path base = fs::path(MEMSCOPE_SOURCE_DIR) / "userspace" / "base";
     EXPECT_TRUE(names_module(base, "text"));
     EXPECT_TRUE(names_module(base, "text_printable"));

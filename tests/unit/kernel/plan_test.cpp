@@ -26,11 +26,11 @@ std::string_view program(const Plan& plan, std::string_view hook) {
     return "no such hook";
 }
 
-TEST(Plan, UnknownIsNotYes) {
+TEST(Plan, UnknownFactsCountAsAbsent) {
     for (const Choice& choice : make_plan({})) EXPECT_EQ(choice.program, "") << choice.hook;
 }
 
-TEST(Plan, ChoosesByWhatTheKernelHas) {
+TEST(Plan, ChoosesProgramsByTheFactsOfTheKernel) {
     KernelFacts facts = full_facts();
     EXPECT_EQ(program(make_plan(facts), "exit"), "tree_exit_group_dead");
     EXPECT_EQ(program(make_plan(facts), "scan"), "tasks_iter_percpu");
@@ -47,7 +47,7 @@ TEST(Plan, ChoosesByWhatTheKernelHas) {
     EXPECT_EQ(program(make_plan(facts), "scan"), "");
 }
 
-TEST(Plan, PagesAreSampledByOneProgramWhereItFindsTheAddressAndByEventsElsewhere) {
+TEST(Plan, SamplesPagesByOneProgramIfItCanReadTheFaultAddress) {
     KernelFacts facts = full_facts();
     facts.rss_stat_passes_count = false;
     facts.fault_events = true;
@@ -62,7 +62,7 @@ TEST(Plan, PagesAreSampledByOneProgramWhereItFindsTheAddressAndByEventsElsewhere
     EXPECT_EQ(program_of(make_plan(facts), "growth", "fault"), "");
 }
 
-TEST(Plan, TheQuickScanComesOnTopOfTheSlowOneAndIsNotNeeded) {
+TEST(Plan, TheQuickScanIsOptionalAndAddedToTheSlowOne) {
     KernelFacts facts = full_facts();
     EXPECT_EQ(program_of(make_plan(facts), "tasks", "scan"), "tasks_iter_percpu");
     EXPECT_EQ(program_of(make_plan(facts), "tasks", "quick_scan"), "tasks_procs");
@@ -72,7 +72,7 @@ TEST(Plan, TheQuickScanComesOnTopOfTheSlowOneAndIsNotNeeded) {
     EXPECT_FALSE(obstacle(facts, kRoot, make_plan(facts)));
 }
 
-TEST(Plan, AStallHasABeginningAndAnEndOrIsNotMeasured) {
+TEST(Plan, MeasuresStallsOnlyIfBothTracepointsExist) {
     KernelFacts facts = full_facts();
     EXPECT_EQ(programs_of(make_plan(facts), "reclaim").size(), 4U);
     facts.tracepoints.erase("mm_vmscan_direct_reclaim_end");
@@ -89,7 +89,9 @@ TEST(Plan, HasEachHookOnceAndSaysWhatItsAbsenceCosts) {
     }
 }
 
-TEST(Obstacle, NoneOnAKernelThatHasAll) { EXPECT_FALSE(obstacle(full_facts(), kRoot, make_plan(full_facts()))); }
+TEST(Obstacle, IsAbsentOnAKernelWithAllFeatures) {
+    EXPECT_FALSE(obstacle(full_facts(), kRoot, make_plan(full_facts())));
+}
 
 TEST(Obstacle, EachRefusalIsOneLineWithAdvice) {
     const auto said = [](const KernelFacts& facts, const Privileges& privileges) {
@@ -111,7 +113,7 @@ TEST(Obstacle, EachRefusalIsOneLineWithAdvice) {
     EXPECT_THAT(said({}, kRoot), testing::HasSubstr("CONFIG_DEBUG_INFO_BTF"));
 }
 
-TEST(Obstacle, AnOptionalHookIsNone) {
+TEST(Obstacle, AMissingOptionalHookIsNoObstacle) {
     KernelFacts facts = full_facts();
     facts.tracepoints.erase("cgroup_rename");
     facts.tracepoints.erase("cgroup_attach_task");

@@ -16,7 +16,7 @@ void count(const ReclaimStalls& counted, StallCounter& target, StallCounter& aro
     around.add(rise);
 }
 
-TEST(StallCounter, HasNoneOfATargetThatNeverStalled) {
+TEST(StallCounter, IsZeroWithoutStalls) {
     EXPECT_EQ(StallCounter{}.sum().total(), Seconds{});
     EXPECT_EQ(StallCounter{}.sum().stalls, 0U);
 }

@@ -17,7 +17,7 @@ std::uint64_t samples_in(const std::vector<Bin>& bins) {
     return n;
 }
 
-TEST(Series, AShortOneIsKeptAsItIs) {
+TEST(Series, KeepsAllSamplesOfAShortSeries) {
     const Series series = of({{100, 7}, {101, 9}, {105.5, 8}});
     const auto bins = series.bins();
     ASSERT_EQ(bins.size(), 3U);
@@ -42,7 +42,7 @@ TEST(Series, TimeThatRunsBackIsLeftOutAndCounted) {
     EXPECT_EQ(series.bins().front().low, 5);
 }
 
-TEST(Series, OfEqualTimesTheSmallestCounts) {
+TEST(Series, KeepsTheLowestOfSamplesWithEqualTimes) {
     const Series series = of({{0, 5}, {1, 9}, {1, 7}, {1, 8}, {2, 5}});
     const auto bins = series.bins();
     ASSERT_EQ(bins.size(), 3U);
@@ -91,7 +91,7 @@ TEST(Series, TheLastMinutesStayFineAfterDays) {
     EXPECT_GT(last_hour.size(), 500U);
 }
 
-TEST(Series, NothingIsInventedInAGap) {
+TEST(Series, AGapHasNoSamples) {
     Series series;
     for (int t = 0; t < 600; ++t) series.add(Seconds(t), Bytes{5});
     for (int t = 90000; t < 90600; ++t) series.add(Seconds(t), Bytes{6});
@@ -99,7 +99,7 @@ TEST(Series, NothingIsInventedInAGap) {
     EXPECT_EQ(samples_in(series.bins()), 1200U);
 }
 
-TEST(Series, WhatIsAskedForSinceATimeHasNothingOlder) {
+TEST(Series, BinsSinceATimeContainNothingOlder) {
     Series series;
     for (int t = 0; t < 50000; ++t) series.add(Seconds(t), Bytes{static_cast<std::uint64_t>(t)});
     for (const Bin& bin : series.bins(20000)) EXPECT_GE(bin.low_at, 20000);

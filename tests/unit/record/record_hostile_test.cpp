@@ -142,7 +142,7 @@ TEST(HostileRecord, NumbersThatDoNotFitAreRefused) {
         HasSubstr("out of range"));
 }
 
-TEST(HostileRecord, EmptyElementsDoNotTakeMuchMoreMemoryThanTheyHaveBytes) {
+TEST(HostileRecord, RefusesManyEmptyElementsThatNeedTooMuchMemory) {
     const auto decoded = [](std::size_t targets) {
         return decode_record<Snapshot>(sealed(Kind::snapshot, repeated(targets, message(kTargets, ""))));
     };

@@ -140,7 +140,7 @@ class Schema {
     std::string text_{};
 };
 
-TEST(RecordSchema, NothingThatRecordsHoldHasChangedItsNumberItsNameItsTypeOrItsDefault) {
+TEST(RecordSchema, FieldsKeepTheirNumberNameTypeAndDefault) {
     Schema schema;
     schema.add<DeathReport>();
     schema.add<WholeCensus>();

@@ -169,7 +169,7 @@ TEST(Record, EveryCounterOfActionsComesBack) {
     EXPECT_EQ(count, 8);
 }
 
-TEST(Record, OneTargetIsTheMachineAndThatTarget) {
+TEST(Record, ARecordOfOneTargetHasTheMachineAndThatTarget) {
     const Snapshot two = filled<Snapshot>();
     const auto read = decode_record<Snapshot>(encode_target(two, two.targets[1]));
     ASSERT_TRUE(read);

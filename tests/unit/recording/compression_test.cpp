@@ -21,7 +21,7 @@ TEST(Compression, ReturnsTheBytes) {
     EXPECT_EQ(*decompressor.decompress(compressor.compress("", ""), "", kMost), "");
 }
 
-TEST(Compression, TakesLittleForWhatTheReferenceHas) {
+TEST(Compression, CompressesDataThatIsInTheReference) {
     std::string reference;
     for (unsigned i = 0, n = 1; i < 200'000; ++i, n = n * 1664525 + 1013904223)
         reference += static_cast<char>(n >> 24U);

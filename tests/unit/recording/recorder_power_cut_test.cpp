@@ -124,7 +124,7 @@ TEST_F(APowerCut, LosesNothingWhileAReaderStopsCheckpoints) {
     cut_everywhere(power, commits.front().operations, path);
 }
 
-TEST_F(APowerCut, IsPaidForWithFewSyncs) {
+TEST_F(APowerCut, NeedsFewSyncs) {
     test::PowerCut power(tree.at("state"));
     RecordingFile file = writer();
     const auto id = file.add_target({.name = "train"});

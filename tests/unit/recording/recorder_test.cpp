@@ -249,7 +249,7 @@ TEST_F(ARecorder, RecordsOneTargetInAFileThatTheUserNames) {
     EXPECT_THAT(troubles.front().message(), HasSubstr("b is not recorded: one file can hold only one target"));
 }
 
-TEST_F(ARecorder, SaysOnceThatItCannotWriteAndGoesOnLater) {
+TEST_F(ARecorder, ReportsAWriteErrorOnceAndRetries) {
     Recorder recorder(store_in(directory / "run.memscope"), {});
     fs::create_directory(directory / "run.memscope");  // no file can have this name now
     recorder.take(tick(0), Seconds{100});

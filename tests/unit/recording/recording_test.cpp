@@ -422,7 +422,7 @@ TEST_F(ARecording, IsOneFileAtTheEnd) {
     EXPECT_FALSE(fs::exists(path.native() + "-shm"));
 }
 
-TEST_F(ARecording, IsRefusedIfItIsNone) {
+TEST_F(ARecording, RefusesFilesThatAreNoRecording) {
     const fs::path path = directory / "a.memscope";
     EXPECT_THAT(message_of(path), HasSubstr("No such file"));
     EXPECT_THAT(message_of(directory), HasSubstr("not a regular file"));
@@ -441,7 +441,7 @@ TEST_F(ARecording, IsRefusedIfALaterVersionMadeIt) {
     EXPECT_THAT(message_of(path), HasSubstr("later version of memscope"));
 }
 
-TEST_F(ARecording, IsRefusedIfItsTablesAreOthers) {
+TEST_F(ARecording, RefusesUnexpectedTables) {
     for (const char* sql : {"CREATE TRIGGER t AFTER INSERT ON ticks BEGIN SELECT 1; END", "CREATE VIEW v AS SELECT 1",
                             "DROP TABLE ticks; CREATE VIEW ticks AS SELECT 1 AS id",
                             "ALTER TABLE ticks ADD COLUMN more AS (zeroblob(1000000000))", "DROP TABLE events"}) {

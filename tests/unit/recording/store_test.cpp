@@ -68,7 +68,7 @@ TEST_F(ARecordingStore, RemovesTheOldestFirst) {
     EXPECT_TRUE(fs::exists(directory / "new.memscope"));
 }
 
-TEST_F(ARecordingStore, LeavesWhatIsWrittenAndWhatIsNoRecording) {
+TEST_F(ARecordingStore, KeepsRecordingsInUseAndOtherFiles) {
     RecordingStore store = store_in(directory, {10'000});
     const fs::path locked = file_of("locked.memscope", 8000, 50);
     file_of("own.memscope", 8000, 40);

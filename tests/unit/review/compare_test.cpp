@@ -140,7 +140,7 @@ TEST(Compare, CountsALineOnceThatTwoPlanesKnow) {
     EXPECT_EQ(lines.sites[0].plane, PlaneKind::mapped);
 }
 
-TEST(Compare, BelievesAMappingIfTensorsWereNotSeenInOneRun) {
+TEST(Compare, UsesMappingsIfOneRunHasNoTensors) {
     RunSummary base = with_peak_line(run_of(100), PlaneKind::mapped, "load", 3, 32);
     base = with_peak_line(base, PlaneKind::tensors_host, "load", 3, 32);
     RunSummary head = with_peak_line(run_of(160), PlaneKind::mapped, "load", 3, 32);
@@ -281,7 +281,7 @@ TEST(Compare, ChecksTheRateOfTheFloor) {
     EXPECT_THAT(uncertain.why, HasSubstr("within the noise of one run"));
 }
 
-TEST(FailRules, OfARateNeedAUnitOfTime) {
+TEST(FailRules, RateRulesNeedAUnitOfTime) {
     EXPECT_THAT(parse_fail_rules("slope>1M").error().message(), HasSubstr("slope>1M/h"));
     EXPECT_FALSE(parse_fail_rules("slope>5%"));
     EXPECT_FALSE(parse_fail_rules("slope>1M/week"));
@@ -291,7 +291,7 @@ TEST(FailRules, OfARateNeedAUnitOfTime) {
     EXPECT_EQ(parse_fail_rules("processes>2")->front().limit, 2);
 }
 
-TEST(FailRules, AreRefusedIfTheyAreNone) {
+TEST(FailRules, RefusesInvalidRules) {
     for (const char* text :
          {"", "peak", "peak>", "peak>x%", "peak>-1%", "top>5%", "peak>5%,", "leaking>5%", "peak>nan%"})
         EXPECT_FALSE(parse_fail_rules(text)) << text;

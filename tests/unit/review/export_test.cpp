@@ -132,7 +132,7 @@ TEST_F(AnExport, SummarizesTheRun) {
     EXPECT_FALSE(summarize(recording, target, {Seconds{100}, Seconds{200}}));
 }
 
-TEST_F(AnExport, IsFoundByTheNameOfItsTarget) {
+TEST_F(AnExport, FindsARecordingByTheNameOfItsTarget) {
     EXPECT_EQ(*find_recording("train", directory), path);
     EXPECT_EQ(*find_recording(path.filename().string(), directory), path);
     EXPECT_EQ(*find_recording(path.string(), "/nowhere"), path);

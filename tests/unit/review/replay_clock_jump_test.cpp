@@ -117,7 +117,7 @@ TEST_F(AClockThatIsSet, DoesNotStopAReplay) {
     EXPECT_TRUE(replay->at_end());
 }
 
-TEST_F(AClockThatIsSet, IsFollowedToAMoment) {
+TEST_F(AClockThatIsSet, FindsThePlaceOfATimeOfDay) {
     Recording recording = reopened(recorded("set", true));
     const RecordedTarget target = *recording.target({});
     const auto place = [&](double moment) { return recording.place_of(target, moment)->count(); };

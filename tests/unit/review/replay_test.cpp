@@ -75,7 +75,7 @@ TEST_F(AReplay, ShowsAllTicksOfAFastReplayInOrder) {
     EXPECT_THAT(mib(*replay.take_frame()), ElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(AReplay, HasThePastAfterAJump) {
+TEST_F(AReplay, HasEarlierTicksAfterAJump) {
     Replay replay = opened(path);
     (void)replay.take_frame();
     replay.move_to(Seconds{200});

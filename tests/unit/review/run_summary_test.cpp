@@ -215,7 +215,7 @@ TEST_F(ARun, HasGrowthByLineAndHostTensors) {
     EXPECT_EQ(nlohmann::json::parse(run_json(run))["growth"]["tensors_host"][0]["bytes"], 32 * kMiB);
 }
 
-TEST_F(ARun, BelievesGrowthAtThePeakOnlyIfItIsOfThePeak) {
+TEST_F(ARun, UsesGrowthAtThePeakOnlyIfItWasTakenAtThePeak) {
     tick(0, 100);
     tick(1, 50);
     Growth at_peak = grown_at("train.py", 60, 48);

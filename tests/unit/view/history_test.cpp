@@ -44,7 +44,7 @@ TEST(History, RatesAreOverTheLastTenSeconds) {
     EXPECT_LE(rate, 6);
 }
 
-TEST(History, LongTicksUseTheTickBefore) {
+TEST(History, LongIntervalsUseTheTickBefore) {
     History history;
     for (int t = 0; t <= 300; t += 60) history.add(grown(t, static_cast<std::uint64_t>(100 + t)));
     EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).own, 1 << 20);
@@ -82,7 +82,7 @@ TEST(History, TheSameTickTwiceCountsOnce) {  // the last one comes again, marked
     EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).own, 1 << 20);
 }
 
-TEST(History, AClockThatIsSetBackBeginsAnew) {
+TEST(History, AClockThatIsSetBackRestartsTheHistory) {
     History history;
     history.add(grown(100, 100));
     history.add(grown(101, 101));
@@ -99,7 +99,7 @@ TEST(History, ACounterThatWentBackHasNoRate) {  // another cgroup under the same
     EXPECT_FALSE(history.rates("train", kTrainer).faults);
 }
 
-TEST(History, KeepsRatesOfSomeThousandProcesses) {
+TEST(History, KeepsRatesOfABoundedNumberOfProcesses) {
     Snapshot many = example(0);
     for (int i = 0; i < 6000; ++i)
         many.targets[0].processes.push_back(test::process(10000 + i, Role::other, "x", "x", mib(1)));
@@ -113,7 +113,7 @@ TEST(History, KeepsRatesOfSomeThousandProcesses) {
     EXPECT_EQ(with_rate, History::kProcesses);
 }
 
-TEST(History, KeepsLinesOfSoManyTargetsRolesAndTicks) {
+TEST(History, BoundsTheLinesByTargetsRolesAndTicks) {
     Snapshot many;
     for (int t = 0; t < 300; ++t) many.targets.push_back(test::training(("t" + std::to_string(1000 + t)).c_str()));
     auto& crowd = many.targets[0];

@@ -53,7 +53,7 @@ TEST(ViewGrowth, HasTheLargestSitesOfEachRoleLargestRoleFirst) {
                             "   3.0 MiB  not attributed: other"));
 }
 
-TEST(ViewGrowth, TheKeyGoesRoundThePlanes) {
+TEST(ViewGrowth, TheKeyCyclesThroughThePlanes) {
     Screen screen;
     screen.growth = grown();
     screen.draw();
@@ -72,7 +72,7 @@ TEST(ViewGrowth, TheKeyGoesRoundThePlanes) {
     EXPECT_EQ(screen.state.growth, GrowthPanel::off);
 }
 
-TEST(ViewGrowth, AKeyChoosesSinceWhen) {
+TEST(ViewGrowth, AKeyChoosesTheStartOfTheGrowth) {
     using Since = GrowthRequest::Since;
     Screen screen;
     screen.growth = grown();

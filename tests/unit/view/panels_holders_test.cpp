@@ -46,7 +46,7 @@ TEST(ViewHolders, OneCensusHasNoChanges) {
     EXPECT_THAT(screen.text(), Not(HasSubstr("has grown by")));
 }
 
-TEST(ViewHolders, WithoutACensusItSaysWhenOneIsTaken) {
+TEST(ViewHolders, SaysThatThereIsNoCensusYet) {
     Screen screen;
     screen.type("h");
     EXPECT_THAT(screen.text(), HasSubstr("no census of Python objects yet"));

@@ -83,7 +83,7 @@ TEST(ViewScreen, NeverExceedsItsSizeWithAnyNames) {
         }
 }
 
-TEST(ViewScreen, WithoutTargetsItSaysSo) {
+TEST(ViewScreen, SaysThatThereIsNoTarget) {
     Screen screen(Snapshot{});
     EXPECT_THAT(screen.text(), HasSubstr("no target yet"));
     for (std::size_t size = 1; size < 30; ++size) {
@@ -126,7 +126,7 @@ TEST(ViewScreen, PagesThatAWorkerInheritedHaveAColumnOfTheirOwn) {
                 testing::ElementsAre("trainer", "101", "dataloader_worker", "110", "111", "112", "launcher", "100"));
 }
 
-TEST(ViewScreen, KindsDifferWithoutColour) {
+TEST(ViewScreen, MemoryKindsDifferWithoutColour) {
     Screen screen;
     screen.look.colour = false;
     screen.draw();
@@ -197,7 +197,7 @@ TEST(ViewScreen, MorePrecursorsThanRoomAreNamedInOneLine) {
                 HasSubstr("near_limit pressure reclaim refault high_throttled shm_full host_low as well"));
 }
 
-TEST(ViewScreen, TheVerdictStandsInTheFirstLineAndWhatItMeansBelow) {
+TEST(ViewScreen, TheFirstLineHasTheVerdictAndTheExplanationIsBelow) {
     Screen screen;
     ScopeVerdict verdict;
     verdict.judgement.verdict = Verdict::leaking;
@@ -238,7 +238,7 @@ Snapshot with_death(double time = 1000) {
     return snapshot;
 }
 
-TEST(ViewScreen, ADeathIsTheFirstThingUntilItsKeyIsPressed) {
+TEST(ViewScreen, ADeathIsTheFirstLineUntilItIsConfirmed) {
     Screen screen;
     screen.tick(with_death());
     EXPECT_THAT(screen.text(),
@@ -312,7 +312,7 @@ TEST(ViewScreen, TheCauseOfALeakAndWhatHelpsAreShownInFull) {
     expect_inside(screen.scene, screen.look);
 }
 
-TEST(ViewScreen, UnSharingIsShownUntilItsKeyIsPressedUnlessTheVerdictSaysIt) {
+TEST(ViewScreen, UnSharingIsShownUntilConfirmedUnlessTheVerdictSaysIt) {
     Screen screen;
     screen.look = {120, 40, true};
     Snapshot next = example(1001);
@@ -426,7 +426,7 @@ TEST(ViewScreen, TheFooterAlwaysSaysHowToLeave) {
             }
 }
 
-TEST(ViewScreen, HasTheKernelsHighWaterMarkAndWhatIsInIt) {
+TEST(ViewScreen, ShowsTheKernelsHighWaterMark) {
     Screen screen;
     EXPECT_THAT(screen.text(), Not(HasSubstr("peak")));
     screen.snapshot.targets[0].memory.peak = gib(50);
@@ -473,7 +473,7 @@ TEST(ViewScreen, ScrollingStaysInsideTheRows) {
     EXPECT_EQ(screen.state.selected_index, 1);
 }
 
-TEST(ViewScreen, TargetsAreListedAndTabGoesAround) {
+TEST(ViewScreen, TabSelectsTheNextTarget) {
     Snapshot snapshot = example();
     snapshot.targets = {test::training("a"), test::training("b"), test::training("c")};
     Screen screen(snapshot);
@@ -508,7 +508,7 @@ TEST(ViewScreen, WhenTheSelectedTargetIsRemovedItsNeighbourIsSelected) {
     EXPECT_THAT(screen.text(), HasSubstr("no target yet"));
 }
 
-TEST(ViewScreen, AnEndedTargetSaysSo) {
+TEST(ViewScreen, ShowsThatATargetHasEnded) {
     Screen screen;
     screen.snapshot.targets[0].up = false;
     screen.draw();

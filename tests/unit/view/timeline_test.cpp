@@ -46,7 +46,7 @@ TEST(ViewTimeline, NeverLeavesItsWidth) {
     EXPECT_EQ(timeline_line(timeline, 100).width(), 100U);
 }
 
-TEST(ViewTimeline, IsAboveTheLastLineOfAReplayOnly) {
+TEST(ViewTimeline, IsShownAboveTheLastLineOnlyInAReplay) {
     Screen screen;
     EXPECT_THAT(screen.text(), Not(HasSubstr("▶ ")));
     screen.state.timeline = half();

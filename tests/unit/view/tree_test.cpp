@@ -61,7 +61,7 @@ TEST(Tree, FoldingFromAProcessLeavesTheSelectionOnItsRole) {
     EXPECT_EQ(screen.selected(), "dataloader_worker");
 }
 
-TEST(Tree, ARoleOfManyIsFoldedAtFirstAndThenTheUserDecides) {
+TEST(Tree, ALargeRoleIsFoldedUntilTheUserOpensIt) {
     Snapshot snapshot = example();
     for (int i = 0; i < 20; ++i)
         snapshot.targets[0].processes.push_back(test::process(200 + i, Role::compile_worker, "c", "c", mib(9000)));
@@ -109,7 +109,7 @@ TEST(Tree, KeysAreTextWhileTheFilterIsTyped) {
     EXPECT_FALSE(screen.state.typing);
 }
 
-TEST(Tree, MatchesOfAFoldedRoleShowAndTheFoldComesBack) {
+TEST(Tree, AFilterShowsMatchesInAFoldedRoleUntilItIsCleared) {
     Screen screen;
     screen.key(Code::left);  // the trainer
     screen.type("/train.py");

@@ -132,7 +132,7 @@ TEST(WatchState, AnHourOfReadingsGivesTheVerdictAndThePrecursorsOfEveryTarget) {
     }
 }
 
-TEST(WatchState, ADeathIsThatOfAllTargetsAroundItAndEndsTheForecastInTheSameTick) {
+TEST(WatchState, ADeathCountsForAllEnclosingTargetsAndEndsTheForecastAtOnce) {
     ObservedJob job;
     job.run(3600, kMiB / 2);
     EXPECT_FALSE(job.state.has_news());
@@ -313,7 +313,7 @@ TEST(WatchState, GrowthThatIsFreeInsideMallocIsNotCalledALeakOfTheJobsObjects) {
     }
 }
 
-TEST(WatchState, GrowthThatIsLiveIsExplainedAsBefore) {
+TEST(WatchState, GrowthOfLiveObjectsKeepsTheAdviceToFindThem) {
     ObservedJob job;
     job.trainer = kGiB;
     job.run(1200, 0);
@@ -371,7 +371,7 @@ TEST(WatchState, EtaSaysThatAJobGrowsIfMostOfItsGrowthIsFreeInsideMalloc) {
                 AllOf(StartsWith("it grows, and at this rate its own limit"), Not(HasSubstr("free inside malloc"))));
 }
 
-TEST(WatchState, CensusesAreWantedWhenALeakIsFound) {
+TEST(WatchState, RequestsAnUrgentCensusAtALeakOrAPrecursor) {
     ObservedJob job;
     job.run(1200, 0);
     job.state.take_census_wishes();

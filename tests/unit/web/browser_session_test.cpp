@@ -91,7 +91,7 @@ TEST_F(ASession, WrongTokensAreRefusedAndDoNotUseUpTheRightOne) {
     EXPECT_EQ(status_of(with_token(token)), 303);
 }
 
-TEST_F(ASession, WithoutATokenNoneIsRight) {
+TEST_F(ASession, WithoutATokenEveryTokenIsRefused) {
     EXPECT_EQ(status_of(with_token("")), 403);
     EXPECT_EQ(status_of(with_token(std::string(32, '0'))), 403);
 }

@@ -55,7 +55,7 @@ void expect_brute_force(const Thinned& made, const std::vector<Point>& points, d
     EXPECT_EQ(at, made.times.size());
 }
 
-TEST(Thinning, IsThatOfBruteForce) {
+TEST(Thinning, MatchesABruteForceCalculation) {
     std::mt19937 random(1);
     std::uniform_real_distribution<double> steps(0.1, 5), sizes(1, 1e12);
     Columns columns(1'000'000);
@@ -149,7 +149,7 @@ TEST(Columns, RangesStandForRemovedTicks) {
     EXPECT_EQ(cells[2].mean, 5);
 }
 
-TEST(Columns, RangesThatTicksExplainAddNothing) {
+TEST(Columns, RangesThatTicksCoverAddNothing) {
     Columns columns(1000);
     for (int i = 0; i < 10; ++i) add(columns, kHeld, 100 + i, 10 + i);
     columns.add_ranges(*columns.find_or_add(kHeld), 100, {{Seconds{0}, {10}, {19}}}, Seconds{10});

@@ -24,7 +24,7 @@ TEST(EscapedForHtml, HasNothingThatEndsAScript) {
     EXPECT_EQ(escaped_for_html("\xe2"), "\xe2");
 }
 
-TEST(ChooseMoments, HasTheWantedOnesAndOthersEvenly) {
+TEST(ChooseMoments, HasTheWantedMomentsAndEvenlySpacedOthers) {
     std::vector<double> times;
     for (int i = 0; i < 1000; ++i) times.push_back(i);
     const auto chosen = choose_moments(times, {500.5, 1e9, -5}, 13);

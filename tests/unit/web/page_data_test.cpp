@@ -135,7 +135,7 @@ TEST_F(APage, HasTheLastCensusOfEachProcess) {
     EXPECT_THAT(data_in(report())["heap"], SizeIs(4));
 }
 
-TEST_F(APage, SaysWhatIsNotThere) {
+TEST_F(APage, SaysWhichDataIsMissing) {
     begin();
     tick(0, 100);
     close();
@@ -258,7 +258,7 @@ TEST_F(ALivePage, AsksTheWatcherForGrowthAndTakesACensusOnlyOnRequest) {
     EXPECT_THAT(asked.back(), HasSubstr("/api/v1/heap?target=train"));
 }
 
-TEST_F(ALivePage, AnotherVersionIsNoCrash) {
+TEST_F(ALivePage, AnswersOfAnotherVersionAreAnError) {
     auto data = PageData::of_watcher(
         [](const std::string&, Seconds) -> Result<HttpResponse> { return HttpResponse{.body = "something else"}; },
         "train", {}, {});

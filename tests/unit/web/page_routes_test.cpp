@@ -61,7 +61,7 @@ TEST_F(Routes, ServeThePageAndItsData) {
     EXPECT_EQ(get("/api/nothing").status, 404);
 }
 
-TEST_F(Routes, RefuseWhatIsNoNumber) {
+TEST_F(Routes, RefuseParametersThatAreNotNumbers) {
     for (const char* bad : {"", "x", "1e99", "nan", "inf", "1 ", "0x10", "-"}) {
         EXPECT_EQ(get("/api/tick", {{"at", bad}}).status, 400) << bad;
         EXPECT_EQ(get("/api/curves", {{"from", bad}}).status, 400) << bad;

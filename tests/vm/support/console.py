@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Told:
+class GuestOutput:
     sections: dict = field(default_factory=dict)  # name -> lines
     exit: int | None = None                       # status of the exit line; None: there is no exit line
     panic: str | None = None
@@ -28,15 +28,15 @@ class Told:
 
 
 def parse(text):
-    told = Told()
+    output = GuestOutput()
     lines = None
     for line in text.splitlines():
         if match := re.search(r"Kernel panic - .*", line):
-            told.panic = match[0]
+            output.panic = match[0]
         if match := re.fullmatch(r"::section (\S+)( [\d.]+)?", line):
-            lines = told.sections.setdefault(match[1], [])
+            lines = output.sections.setdefault(match[1], [])
         elif match := re.fullmatch(r"::exit (\d+)", line):
-            told.exit, lines = int(match[1]), None
+            output.exit, lines = int(match[1]), None
         elif lines is not None and line:
             lines.append(line)
-    return told
+    return output

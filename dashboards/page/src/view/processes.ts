@@ -67,7 +67,7 @@ export class ProcessView {
         replace(
             this.body,
             tick.sharing?.explanation ? h("p", { class: "note" }, prose(tick.sharing.explanation)) : null,
-            scrolling("Process tree", table("Process tree: who is whose child, roles, and memory of each process", columns, shown, (row) => row.kind)),
+            scrolling("Process tree", table("Process tree: parent, role and memory of each process", columns, shown, (row) => row.kind)),
             rows.length > shown.length &&
                 h("button", { type: "button", click: () => ((this.all = true), this.draw()) }, `Show ${count(rows.length - shown.length)} more rows`),
         );

@@ -47,7 +47,7 @@ TEST(Advice, ALeakBelowItsOwnLimitNamesTheLineAndSaysThatMoreRoomDoesNotHelp) {
                             AllOf(HasSubstr("only delays"), HasSubstr("60 MiB a minute"))));
 }
 
-TEST(Advice, ALineIsNoSuspectUnlessTheSeriesLeaks) {
+TEST(Advice, NamesALineOnlyIfTheVerdictIsALeak) {
     for (const Verdict verdict : kVerdicts) {
         if (verdict == Verdict::leaking) continue;
         EXPECT_THAT(advice_for(job_called(verdict), "/job/history.py:41 f"), Each(Not(HasSubstr("history.py"))))
@@ -78,7 +78,7 @@ TEST(Advice, WithoutAnOwnerNoLineIsNamed) {
     EXPECT_THAT(advice_for(test::dead_job(), ""), Contains(HasSubstr("which line keeps the memory is not known")));
 }
 
-TEST(Advice, AFlatJobNeedsMoreRoomOrLess) {
+TEST(Advice, WithoutALeakRecommendsAHigherLimitOrASmallerJob) {
     EXPECT_THAT(advice_for(job_called(Verdict::stable), ""),
                 ElementsAre(AllOf(HasSubstr("flat"), HasSubstr("memory.limit_in_bytes of train"),
                                   HasSubstr("fewer DataLoader workers"))));
@@ -101,7 +101,7 @@ TEST(Advice, ARunWithoutADeathGetsAdviceOnlyIfItLeaksOrComesCloseToItsLimit) {
     EXPECT_THAT(advice(Verdict::stable, true), Each(Not(HasSubstr("history.py"))));
 }
 
-TEST(Advice, TheLimitOfAnAncestorIsAskedAboutTheOthers) {
+TEST(Advice, AFullAncestorRefersToItsOtherProcesses) {
     DeathReport report = job_called(Verdict::stable);
     report.deaths[0].oom->limit_owner = "kubepods.slice";
     report.deaths[0].oom->limit = test::in_mib(4096);
@@ -110,7 +110,7 @@ TEST(Advice, TheLimitOfAnAncestorIsAskedAboutTheOthers) {
                                                           HasSubstr("which processes hold the rest"))));
 }
 
-TEST(Advice, AHostThatRanOutIsNotTheJobsLimit) {
+TEST(Advice, AFullHostIsNotBlamedOnTheLimitOfTheJob) {
     DeathReport report = job_called(Verdict::stable);
     report.deaths[0].oom = OomKill{.constraint = OomConstraint::host, .limit_owner = "host"};
     const auto advice = advice_for(report, "");
@@ -218,7 +218,7 @@ TEST(Advice, ACrashIsNotBlamedOnMemory) {
     EXPECT_THAT(advice_for(died_of(crash), "a.py:1 f"), ElementsAre(HasSubstr("not a lack of memory")));
 }
 
-TEST(Advice, EveryCauseHasSome) {
+TEST(Advice, EveryCauseHasAdvice) {
     for (const DeathCause cause : kDeathCauses) {
         Death death;
         death.cause = cause;
@@ -237,7 +237,7 @@ Death without_gpu_memory(std::uint64_t gib, std::uint64_t others_gib = 0) {
     return death;
 }
 
-TEST(Advice, AFullGpuNeedsLessInIt) {
+TEST(Advice, AFullGpuNeedsASmallerBatch) {
     EXPECT_THAT(advice_for(died_of(without_gpu_memory(2)), ""),
                 ElementsAre(AllOf(HasSubstr("a smaller batch"), HasSubstr("expandable_segments"))));
 }
@@ -253,7 +253,7 @@ TEST(Advice, OtherProcessesOnTheGpuAreNamedWhereItWouldHaveFittedWithoutThem) {
                 ElementsAre(HasSubstr("Other processes held 70 GiB"), HasSubstr("a smaller batch")));
 }
 
-TEST(Advice, PinnedMemoryIsTheHosts) {
+TEST(Advice, PinnedMemoryIsHostMemory) {
     Death death = without_gpu_memory(2);
     death.gpu->of_host = true;
     EXPECT_THAT(advice_for(died_of(death), ""),

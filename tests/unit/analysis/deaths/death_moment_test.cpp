@@ -40,7 +40,7 @@ std::vector<pid_t> pids_of(const std::vector<Death>& deaths) {
     return pids;
 }
 
-TEST(DeathMoment, AWholeTreeIsOneEventAndTheKernelsLargestVictimStandsFirst) {
+TEST(DeathMoment, GroupsTheDeathsOfATreeWithTheLargestOomVictimFirst) {
     const auto moments = death_moments(with_deaths({
         death_of(5, DeathCause::signal, 1),
         oom_kill_of(2, 2, 10),
@@ -52,7 +52,7 @@ TEST(DeathMoment, AWholeTreeIsOneEventAndTheKernelsLargestVictimStandsFirst) {
     EXPECT_THAT(pids_of(moments[0].deaths), ElementsAre(1, 2, 4, 5, 3));
 }
 
-TEST(DeathMoment, AmongOthersTheFirstIsTheDecisiveOne) {
+TEST(DeathMoment, SortsOtherDeathsByCauseAndThenByTime) {
     const auto moments =
         death_moments(with_deaths({death_of(1, DeathCause::sigkill, 9), death_of(2, DeathCause::sigkill, 8),
                                    death_of(3, DeathCause::sigbus, 10)}));
@@ -66,7 +66,7 @@ TEST(DeathMoment, TeardownAloneIsNoNews) {
     EXPECT_THAT(death_moments(with_deaths({})), IsEmpty());
 }
 
-TEST(DeathMoment, GoesOnWithWhatCameShortlyBeforeAndWasNoLess) {
+TEST(DeathMoment, ContinuesARecentEventUnlessTheNewDeathIsMoreImportant) {
     const Death told = death_of(1, DeathCause::sigkill, 10);
     const auto follows = [&](const Death& next) { return belongs_to({"train", {next}}, told); };
     EXPECT_TRUE(follows(death_of(2, DeathCause::sigkill, 11)));
@@ -101,7 +101,7 @@ SnapshotPtr at(double time, std::optional<std::uint64_t> trainer_mib) {
     return snapshot;
 }
 
-TEST(LastAlive, IsBeforeItsMemoryWasGivenBack) {
+TEST(LastAlive, IsTheTickBeforeItsMemoryWasFreed) {
     const Death death = test::oom_kill_of_trainer();
     const std::deque<SnapshotPtr> recent{at(1, 400), at(2, 440), at(3, 120), at(4, std::nullopt)};
     EXPECT_EQ(last_alive(recent, "train", death)->time, 2);

@@ -105,7 +105,7 @@ TEST(DeathSentence, IsOneSafeLineForAnyNames) {
     EXPECT_EQ(explanation(bus).find('\n'), std::string::npos);
 }
 
-TEST(DeathSentence, NamesSignalsAsPeopleDo) {
+TEST(DeathSentence, NamesSignals) {
     EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");
     EXPECT_EQ(signal_name(60), "signal 60");
 }

@@ -36,7 +36,7 @@ TEST(DeathByOomKiller, KeepsVictimAndTriggerApart) {
     EXPECT_TRUE(death->news);
 }
 
-TEST(DeathByOomKiller, IsNotThatOfOneThatWasEndingAnyway) {
+TEST(DeathByOomKiller, IgnoresProcessesThatWereAlreadyExiting) {
     DeathEvidence marked = oom_killed();
     marked.kill = sent(SIGKILL, 300, "bash");
     EXPECT_EQ(cause_of(marked), "sigkill") << "another process had killed it before";
@@ -48,7 +48,7 @@ TEST(DeathByOomKiller, IsNotThatOfOneThatWasEndingAnyway) {
     EXPECT_EQ(cause_of(marked), "sigkill") << "its PID namespace was ending";
 }
 
-TEST(DeathByOomKiller, IsAlsoThatOfAProcessThatSharesTheVictimsMemory) {
+TEST(DeathByOomKiller, IncludesProcessesThatShareTheVictimsMemory) {
     DeathEvidence shares = oom_killed();
     shares.kill->with_victim = true;
     shares.oom->time_ns = 0;
@@ -61,7 +61,7 @@ TEST(DeathByOomKiller, IsAlsoThatOfAProcessThatSharesTheVictimsMemory) {
     EXPECT_EQ(tally.of(OomConstraint::cgroup), 0U) << "the kernel counts one kill";
 }
 
-TEST(DeathByOomKiller, IsKnownWithoutAMarkByTheLogOrAFullCgroup) {
+TEST(DeathByOomKiller, IsInferredFromTheKernelLogOrAFullCgroup) {
     const LoggedOomKill line{.thread = 100, .constraint = OomConstraint::host};
     DeathEvidence late = oom_killed();
     late.oom->time_ns = 0;
@@ -81,7 +81,7 @@ TEST(DeathByOomKiller, IsKnownWithoutAMarkByTheLogOrAFullCgroup) {
     EXPECT_EQ(cause_of(late), "sigkill");
 }
 
-TEST(DeathByOomKiller, HasTheConstraintOfTheLogBeforeAnyOther) {
+TEST(DeathByOomKiller, PrefersTheConstraintOfTheKernelLog) {
     const LoggedOomKill host{.thread = 100, .constraint = OomConstraint::host};
     const auto death = decide_death(oom_killed(), {.logged = &host});
     EXPECT_EQ(name_of(death->oom->constraint), "host") << "the cgroup was full of page cache";
@@ -121,7 +121,7 @@ TEST(DeathBySigkill, HasItsSender) {
     EXPECT_FALSE(decide_death(evidence, {})->sent_by);
 }
 
-TEST(DeathBySigkill, IsTeardownFromInsideOrOnceTheRootIsEnding) {
+TEST(DeathBySigkill, IsTeardownIfSentByTheTreeOrAfterTheRootBeganToExit) {
     DeathEvidence evidence = ended_by(SIGKILL);
     evidence.kill = sent(SIGKILL, 300, "systemd");
     EXPECT_TRUE(decide_death(evidence, {})->news);
@@ -133,7 +133,7 @@ TEST(DeathBySigkill, IsTeardownFromInsideOrOnceTheRootIsEnding) {
     EXPECT_FALSE(decide_death(evidence, {.sender_in_tree = true})->news);
 }
 
-TEST(DeathBySigkill, OfAnInitThatEndsIsTheInitsDoing) {
+TEST(DeathBySigkill, IsAttributedToTheInitOfAnEndingPidNamespace) {
     DeathEvidence evidence = ended_by(SIGKILL);
     evidence.kill = sent(SIGKILL, 50, "tini", true);
     evidence.kill->at_exit = true;
@@ -141,7 +141,7 @@ TEST(DeathBySigkill, OfAnInitThatEndsIsTheInitsDoing) {
     EXPECT_EQ(sender_of(evidence), "outside") << "for instance a tracer that exits";
 }
 
-TEST(DeathBySigkill, BySlurmIsNewsThoughItSitsInTheJobsCgroup) {
+TEST(DeathBySigkill, BySlurmIsNewsAlthoughSlurmIsInTheCgroupOfTheJob) {
     DeathEvidence evidence = ended_by(SIGKILL);
     evidence.kill = sent(SIGKILL, 50, "slurmstepd");
     const auto death = decide_death(evidence, {.target = "slurm/job_1", .sender_in_tree = true});
@@ -151,7 +151,7 @@ TEST(DeathBySigkill, BySlurmIsNewsThoughItSitsInTheJobsCgroup) {
     EXPECT_EQ(sender_of(evidence, {.sender_in_tree = true}), "tree") << "the sender is in the watched session";
 }
 
-TEST(DeathBySigbus, IsTheKernelsAndHasItsMapping) {
+TEST(DeathBySigbus, IsSentByTheKernelAndNamesTheMappedFile) {
     DeathEvidence evidence = ended_by(SIGBUS | 0x80);
     evidence.other = sent(SIGBUS, 100, "python", true);
     evidence.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1_2"};
@@ -164,7 +164,7 @@ TEST(DeathBySigbus, IsTheKernelsAndHasItsMapping) {
     EXPECT_EQ(cause_of(evidence), "sigbus") << "the fatal signal takes precedence over the failed allocation";
 }
 
-TEST(DeathBySignal, IsThatOfCrashes) {
+TEST(DeathBySignal, IncludesCrashes) {
     for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGXCPU, SIGUSR1})
         EXPECT_EQ(cause_of(ended_by(signal)), "signal") << signal;
     DeathEvidence aborted = ended_by(SIGABRT);
@@ -177,7 +177,7 @@ TEST(DeathBySignal, IsThatOfCrashes) {
     EXPECT_EQ(sender_of(crashed), "kernel");
 }
 
-TEST(DeathBySignal, IsNoneAfterARequestToEnd) {
+TEST(DeathBySignal, IgnoresTerminationRequests) {
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM}) {
         DeathEvidence evidence = ended_by(signal);
         EXPECT_EQ(cause_of(evidence), "none") << signal;
@@ -186,7 +186,7 @@ TEST(DeathBySignal, IsNoneAfterARequestToEnd) {
     }
 }
 
-TEST(DeathBySignal, IsOneWhereAnOomDaemonAsksFirst) {
+TEST(DeathBySignal, IncludesSigtermFromAnOomDaemon) {
     DeathEvidence evidence = ended_by(SIGTERM);
     evidence.other = sent(SIGTERM, 300, "earlyoom");
     const auto death = decide_death(evidence, {});
@@ -196,7 +196,7 @@ TEST(DeathBySignal, IsOneWhereAnOomDaemonAsksFirst) {
     EXPECT_EQ(death->sent_for, "earlyoom");
 }
 
-TEST(DeathAfterAFailedAllocation, IsAnEndInFailureShortlyAfterIt) {
+TEST(DeathAfterAFailedAllocation, IsAFailedExitShortlyAfterTheAllocation) {
     DeathEvidence evidence = exited_with(1);
     EXPECT_EQ(cause_of(evidence), "none");
     evidence.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
@@ -216,7 +216,7 @@ TEST(DeathAfterAFailedAllocation, IsAnEndInFailureShortlyAfterIt) {
     EXPECT_EQ(cause_of(evidence), "none") << "it exited normally";
 }
 
-TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
+TEST(DeathAfterAFailedAllocation, IncludesCrashesButNoSignalsOfOtherProcesses) {
     for (const int signal : {SIGABRT, SIGSEGV}) {
         DeathEvidence evidence = ended_by(signal);
         evidence.failure = failed(MS_FAILED_BRK, MS_REASON_ENOMEM, kSecond);
@@ -254,7 +254,7 @@ TEST(DeathAfterACudaFailure, HasTheDeviceAndTheSize) {
     EXPECT_EQ(cause_of(killed), "sigkill");
 }
 
-TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
+TEST(DeathAfterACudaFailure, NamesTheLastFailedAllocation) {
     DeathEvidence evidence = exited_with(1);
     evidence.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
     evidence.cuda_failure = CudaFailure{.time_ns = evidence.time_ns - 2 * kSecond, .size = Bytes{1}};
@@ -263,7 +263,7 @@ TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
     EXPECT_EQ(cause_of(evidence), "cuda_oom");
 }
 
-TEST(DeathAfterAFailedAllocation, OfPyTorchHasTheSizeOfTheTensor) {
+TEST(DeathAfterAFailedAllocation, HasTheSizeOfThePyTorchTensor) {
     DeathEvidence evidence = exited_with(1);
     evidence.host_failure =
         HostTensorFailure{.time_ns = evidence.time_ns - kSecond, .size = Bytes{std::uint64_t{8} << 30}};
@@ -286,7 +286,7 @@ TEST(DeathAfterAFailedAllocation, OfPyTorchHasTheSizeOfTheTensor) {
     EXPECT_EQ(cause_of(evidence), "alloc_failed");
 }
 
-TEST(DeathAfterAFailedAllocation, OfAFileNamesItsFileSystem) {
+TEST(DeathAfterAFailedAllocation, NamesTheFileSystemOfTheFile) {
     DeathEvidence evidence = exited_with(1);
     evidence.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
     evidence.failure->place = FileSystemId{0x01021994, 25};

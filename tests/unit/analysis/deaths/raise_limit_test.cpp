@@ -29,7 +29,7 @@ TEST(RaiseLimit, NamesTheOptionOfTheProgramThatMadeTheCgroup) {
     EXPECT_EQ(limit_setting({.cgroup = "system.slice/train.service"}), "MemoryMax= of train.service");
 }
 
-TEST(RaiseLimit, ANameThatOnlyResemblesOneProvesNothing) {
+TEST(RaiseLimit, SimilarNamesAreNotRecognized) {
     EXPECT_EQ(maker_of("docker/short"), CgroupMaker::unknown);
     EXPECT_EQ(maker_of("my-slurm-tests"), CgroupMaker::unknown);
     EXPECT_EQ(maker_of("docker-tests.scope"), CgroupMaker::systemd);
@@ -37,7 +37,7 @@ TEST(RaiseLimit, ANameThatOnlyResemblesOneProvesNothing) {
     EXPECT_EQ(maker_of(""), CgroupMaker::unknown);
 }
 
-TEST(RaiseLimit, ACommandOfMemscopeHasItsOption) {
+TEST(RaiseLimit, ACommandStartedByMemscopeHasTheOptionOfMemscope) {
     EXPECT_EQ(limit_setting({.launched = true}), "--memory-max of memscope");
 }
 

@@ -20,16 +20,16 @@ TEST(DeviceOfAnAccount, HasTheUuidThatTheDriverReturnedToTheProcess) {
     EXPECT_EQ(device_of(kUuid, 7, {}), "GPU-" + kDigits) << "even if NVML does not list the device";
 }
 
-TEST(DeviceOfAnAccount, MayBeAPartOfAGpu) {
+TEST(DeviceOfAnAccount, MayBeAMigDevice) {
     EXPECT_EQ(device_of(kUuid, 7, {device("GPU-whole"), device("MIG-" + kDigits)}), "MIG-" + kDigits);
 }
 
-TEST(DeviceOfAnAccount, IsElseTheOnlyOneItCanBe) {
+TEST(DeviceOfAnAccount, FallsBackToTheOnlyPossibleDevice) {
     EXPECT_EQ(device_of(std::nullopt, 7, {device("GPU-only")}), "GPU-only");
     EXPECT_EQ(device_of(std::nullopt, 7, {device("GPU-a", {6}), device("GPU-b", {6, 7})}), "GPU-b");
 }
 
-TEST(DeviceOfAnAccount, IsUnknownWhereItCanBeSeveral) {
+TEST(DeviceOfAnAccount, IsUnknownIfSeveralDevicesArePossible) {
     EXPECT_EQ(device_of(std::nullopt, 7, {device("GPU-a", {7}), device("GPU-b", {7})}), "");
     EXPECT_EQ(device_of(std::nullopt, 7, {device("GPU-a"), device("GPU-b")}), "");
     EXPECT_EQ(device_of(std::nullopt, 7, {}), "");

@@ -62,7 +62,7 @@ TEST(JoinGpu, FiguresThatTheDriverLacksStayUnknown) {
     EXPECT_FALSE(others_on(devices[0], devices, gpu)) << "the owner of the rest is not known";
 }
 
-TEST(JoinGpu, WithoutProcessesOfOursAllIsHeldByOthers) {
+TEST(JoinGpu, WithoutWatchedProcessesOthersHoldEverything) {
     const std::vector<GpuDevice> devices = {device("a", 500, {{99, Bytes{400}}})};
     EXPECT_EQ(others_on(devices[0], devices, std::nullopt), Bytes{500});
     EXPECT_FALSE(held_on(devices[0], devices, joined(devices, {})));
@@ -74,7 +74,7 @@ TEST(JoinGpu, WithoutKnownHoldersTheMemoryOfOthersIsUnknown) {
     EXPECT_FALSE(others_on(devices[0], devices, std::nullopt));
 }
 
-TEST(JoinGpu, AGpuThatIsCutIntoPartsHoldsWhatItsPartsHold) {
+TEST(JoinGpu, AGpuWithMigDevicesHoldsTheirSum) {
     std::vector<GpuDevice> devices = {device("gpu", 500, {{9, Bytes{50}}}), device("mig", 200, {{11, Bytes{150}}})};
     devices[1].part_of = "gpu";
     const TargetGpu gpu = joined(devices, {process(11, Role::trainer)});
@@ -83,7 +83,7 @@ TEST(JoinGpu, AGpuThatIsCutIntoPartsHoldsWhatItsPartsHold) {
     EXPECT_EQ(others_on(devices[1], devices, gpu), Bytes{50});
 }
 
-TEST(GpuIndexOfHolders, IsKnownOfThoseOnOneWholeGpu) {
+TEST(GpuIndexOfHolders, IsKnownForProcessesOnExactlyOneGpu) {
     std::vector<GpuDevice> devices = {device("a", 500, {{11, {}}, {12, {}}}), device("b", 500, {{12, {}}, {13, {}}}),
                                       device("c", 500, {}), device("part", 100, {{14, {}}})};
     for (unsigned i = 0; i < 3; ++i) devices[i].index = i;
@@ -94,7 +94,7 @@ TEST(GpuIndexOfHolders, IsKnownOfThoseOnOneWholeGpu) {
                                      testing::Pair(14, std::nullopt)));
 }
 
-TEST(SumGpuByRole, SumsWhatTheLedgerKnowsAsWell) {
+TEST(SumGpuByRole, SumsReservedAndPinnedMemory) {
     const std::vector<Process> processes = {process(11, Role::trainer), process(12, Role::trainer)};
     TargetGpu gpu;
     gpu.processes[11].devices["a"].reserved[0] = Bytes{7};
@@ -106,7 +106,7 @@ TEST(SumGpuByRole, SumsWhatTheLedgerKnowsAsWell) {
     EXPECT_EQ(gpu.pinned.at({Role::trainer, {}}).total(), Bytes{9});
 }
 
-TEST(TensorsByRole, AreKnownIfThoseOfAllReservingProcessesAre) {
+TEST(TensorsByRole, AreKnownIfTheyAreKnownForAllProcessesThatReserveMemory) {
     const std::vector<Process> processes = {process(9, Role::trainer), process(10, Role::trainer),
                                             process(11, Role::other)};
     TargetGpu gpu;

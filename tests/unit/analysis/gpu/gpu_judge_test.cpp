@@ -55,7 +55,7 @@ GpuUse reserved(std::uint64_t bytes) {
 
 std::uint64_t rising(double t) { return 10 * kGiB + static_cast<std::uint64_t>(t) * 4 * kMiB; }
 
-TEST(GpuJudge, AGpuThatFillsUpIsALeakAndWhatOthersHoldComesOff) {
+TEST(GpuJudge, AGpuThatFillsUpIsALeakAndItsLimitExcludesMemoryOfOthers) {
     WatchedGpu watched;
     watched.run(3600, 20 * kGiB, [](double t) { return used(rising(t)); });
     const ScopeVerdict* gpu = watched.of(VerdictScope::gpu);
@@ -87,7 +87,7 @@ TEST(GpuJudge, TheTimeUntilItIsFullPassesBetweenTwoJudgements) {
     EXPECT_NEAR(etas.back(), etas.front() - 5 * static_cast<double>(etas.size() - 1), 20);
 }
 
-TEST(GpuJudge, AGpuThatIsFlatIsStableAndPeopleNeedNotReadIt) {
+TEST(GpuJudge, AFlatGpuIsStableAndNotShown) {
     WatchedGpu watched;
     watched.run(3600, 0, [](double) { return used(10 * kGiB); });
     const ScopeVerdict* gpu = watched.of(VerdictScope::gpu);
@@ -97,14 +97,14 @@ TEST(GpuJudge, AGpuThatIsFlatIsStableAndPeopleNeedNotReadIt) {
     EXPECT_FALSE(adds_to(watched.latest, *gpu));
 }
 
-TEST(GpuJudge, WithoutFiguresOfTheDriverTheCallsAreJudged) {
+TEST(GpuJudge, WithoutNvmlJudgesReservedMemoryOfCudaCalls) {
     WatchedGpu watched;
     watched.run(3600, 0, [](double t) { return reserved(rising(t)); });
     ASSERT_NE(watched.of(VerdictScope::gpu), nullptr);
     EXPECT_EQ(watched.of(VerdictScope::gpu)->judgement.verdict, Verdict::leaking);
 }
 
-TEST(GpuJudge, AnotherSourceInMidRunIsNoStep) {
+TEST(GpuJudge, TicksWithAnotherSourceAddNoSample) {
     WatchedGpu watched;
     watched.run(1800, 0, [](double) { return used(10 * kGiB); });
     const auto samples = watched.of(VerdictScope::gpu)->judgement.samples;
@@ -116,7 +116,7 @@ TEST(GpuJudge, AnotherSourceInMidRunIsNoStep) {
     EXPECT_EQ(watched.of(VerdictScope::gpu)->judgement.floor, Bytes{10 * kGiB});
 }
 
-TEST(GpuJudge, WhatTheDriverKeepsForItselfIsNotLeftForTheJob) {
+TEST(GpuJudge, TheLimitExcludesMemoryReservedByTheDriver) {
     WatchedGpu watched;
     watched.kept_by_driver = Bytes{5 * kGiB};
     watched.run(3600, 20 * kGiB, [](double t) { return used(rising(t)); });
@@ -125,7 +125,7 @@ TEST(GpuJudge, WhatTheDriverKeepsForItselfIsNotLeftForTheJob) {
     EXPECT_THAT(gpu->explanation, HasSubstr("the limit of 55 GiB is reached in"));
 }
 
-TEST(GpuJudge, NvmlDecidesHoweverLateItsFirstAnswerIs) {
+TEST(GpuJudge, UsesNvmlEvenIfItsFirstAnswerIsLate) {
     WatchedGpu watched;
     watched.run(10, 0, [](double) { return reserved(2 * kGiB); });
     watched.run(3600, 0, [](double) {

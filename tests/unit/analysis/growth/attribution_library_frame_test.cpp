@@ -66,7 +66,7 @@ constexpr Place kPlaces[] = {
     {"/home/me/<frozen importlib._bootstrap>", false},
 };
 
-TEST(LibraryFrame, IsWhatTheUserDidNotWrite) {
+TEST(LibraryFrame, IsRecognizedByItsFile) {
     for (const Place& place : kPlaces) EXPECT_EQ(is_library({"f", place.file, 1}), place.library) << place.file;
 }
 

@@ -13,7 +13,7 @@ GrowthSite site(std::int64_t bytes, pid_t pid, int line, std::uint64_t offset = 
             .native = {{symbol, "/lib/libc.so.6", offset}}};
 }
 
-TEST(MergedSites, AreOneWhereverInAFunctionTheyStand) {
+TEST(MergedSites, MergeOffsetsOfOneFunction) {
     const auto merged = merged_sites({site(100, 7, 11, 0x10), site(200, 8, 11, 0x20), site(50, 7, 11, 0x30)});
     ASSERT_EQ(merged.size(), 1U);
     EXPECT_EQ(merged[0].bytes, 350);
@@ -26,19 +26,19 @@ TEST(MergedSites, StayApartByLineRoleAndFunction) {
     EXPECT_EQ(merged_sites({site(1, 7, 11), site(1, 7, 12), site(1, 7, 11, 0, "memcpy"), worker}).size(), 4U);
 }
 
-TEST(MergedSites, WithoutASymbolStayApartByPlace) {
+TEST(MergedSites, WithoutSymbolsAreMergedByOffset) {
     EXPECT_EQ(merged_sites({site(1, 7, 11, 0x10, ""), site(1, 7, 11, 0x20, "")}).size(), 2U);
     EXPECT_EQ(merged_sites({site(1, 7, 11, 0x10, ""), site(1, 7, 11, 0x10, "")}).size(), 1U);
 }
 
-TEST(MergedSites, StandLargestFirstWithWhatWasGivenBackAtTheEnd) {
+TEST(MergedSites, AreSortedBySizeWithFreedMemoryLast) {
     const auto merged = merged_sites({site(-5, 7, 1), site(10, 7, 2), site(30, 7, 3)});
     ASSERT_EQ(merged.size(), 3U);
     EXPECT_EQ(merged[0].bytes, 30);
     EXPECT_EQ(merged[2].bytes, -5);
 }
 
-TEST(MergedSites, LeaveOutWhatCameToNothing) { EXPECT_TRUE(merged_sites({site(10, 7, 1), site(-10, 7, 1)}).empty()); }
+TEST(MergedSites, OmitSitesWhoseSumIsZero) { EXPECT_TRUE(merged_sites({site(10, 7, 1), site(-10, 7, 1)}).empty()); }
 
 GrowthSite called_from(std::int64_t bytes, pid_t pid, const char* library, const char* caller) {
     GrowthSite site{.bytes = bytes, .role = {Role::trainer, 0}, .pids = {pid}};

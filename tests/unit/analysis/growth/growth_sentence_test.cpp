@@ -38,16 +38,16 @@ TEST(GrowthSentence, ClaimsNothingAboutMinutesThatAreNotKnown) {
               "validate (train.py:60) keeps 114 MiB more than at the end of the warm-up 9 min 40 s ago.");
 }
 
-TEST(GrowthSentence, SaysIfItIsTheSmallerPart) {
+TEST(GrowthSentence, StatesTheShareIfItIsLessThanHalf) {
     EXPECT_THAT(growth_sentence(validate(0.3), kTenMinutes, std::nullopt), HasSubstr("(30 % of what grew)"));
 }
 
-TEST(GrowthSentence, AtThePeakItIsInThePast) {
+TEST(GrowthSentence, UsesThePastTenseAtThePeak) {
     EXPECT_EQ(growth_sentence(validate(), {.peak = 7.0}, LineTrend{.grew = 8, .minutes = 10}),
               "validate (train.py:60) kept at the peak 114 MiB more than when watching began.");
 }
 
-TEST(GrowthSentence, SaysWhatItKnowsOfMemoryThatMallocRecycles) {
+TEST(GrowthSentence, SaysThatMallocRecyclesTheMemory) {
     EXPECT_EQ(growth_sentence(unknown(Reason::recycled), kTenMinutes, std::nullopt),
               "127 MiB more is held than 10 min ago: most of it is recycled by malloc, so the line that touched it "
               "first is not the owner: `memscope heap` shows what is live and what is free.");

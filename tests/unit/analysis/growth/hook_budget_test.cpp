@@ -29,7 +29,7 @@ TEST(HookBudget, LetsAHookStayThatCostsLessThanItsShare) {
     for (int i = 0; i < 100; ++i) EXPECT_EQ(window(budget, now, hook, 0.009), Advice::stay);
 }
 
-TEST(HookBudget, TakesOffOneThatCostsMoreAndPutsItBackAfterAMinute) {
+TEST(HookBudget, DetachesAnExpensiveHookForAMinute) {
     HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
@@ -40,7 +40,7 @@ TEST(HookBudget, TakesOffOneThatCostsMoreAndPutsItBackAfterAMinute) {
     EXPECT_FALSE(budget.is_off());
 }
 
-TEST(HookBudget, TakesOffAnExpensiveOneBeforeTheEndOfTheWindow) {
+TEST(HookBudget, DetachesAVeryExpensiveHookBeforeTheEndOfTheWindow) {
     HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
@@ -73,7 +73,7 @@ TEST(HookBudget, PausesLongerEachTimeUpToTenMinutes) {
     }
 }
 
-TEST(HookBudget, IsNotDecidedByWhatIsHardlyMeasurable) {
+TEST(HookBudget, IgnoresTinyCostsOfIdleProcesses) {
     HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
@@ -85,7 +85,7 @@ TEST(HookBudget, IsNotDecidedByWhatIsHardlyMeasurable) {
     }
 }
 
-TEST(HookBudget, IsNotConfusedByProcessesThatTakeTheirTimeWithThem) {
+TEST(HookBudget, KeepsAHookWhenTheSummedCpuTimeFalls) {
     HookBudget budget(0.01, Seconds{60});
     EXPECT_EQ(budget.consider(Seconds{1}, Seconds{0}, used(Seconds{1000})), Advice::stay);
     EXPECT_EQ(budget.consider(Seconds{62}, Seconds{0.04}, used(Seconds{10})), Advice::stay);

@@ -43,7 +43,7 @@ TEST(LineHistory, GoesOnInTheNextRunOfAJob) {
     EXPECT_EQ(growing->times, 8) << "all intervals except the first";
 }
 
-TEST(LineHistory, SaysThatEachTimeItIsAnother) {
+TEST(LineHistory, DetectsGrowthAtNewLines) {
     Ticks ticks;
     std::vector<LineGrowth> lines;
     for (int i = 0; i < 10; ++i) {
@@ -71,7 +71,7 @@ TEST(LineHistory, MemoryAtTheFirstTickIsNoGrowth) {
     EXPECT_NEAR(ticks.growing()->share, 1, 1e-9);
 }
 
-TEST(LineHistory, NamesNoLineIfOneTakesTheMemoryThatAnotherGivesBack) {
+TEST(LineHistory, NamesNoLineIfAnotherLineFreesAsMuch) {
     Ticks ticks;
     for (int i = 0; i < 9; ++i) ticks.add({{kTrainer, "make", i * 100 * kMiB}, {kTrainer, "free", -i * 97 * kMiB}});
     EXPECT_FALSE(ticks.growing());
@@ -94,7 +94,7 @@ TEST(LineHistory, ALineThatKeepsLessThanHalfIsNotTheOwner) {
     EXPECT_FALSE(ticks.growing()->keeps);
 }
 
-TEST(LineHistory, MemoryOfALineThatIsGoneWasGivenBack) {
+TEST(LineHistory, AMissingLineHasFreedItsMemory) {
     Ticks ticks;
     for (int i = 0; i < 10; ++i) {
         std::vector<LineGrowth> lines;
@@ -104,7 +104,7 @@ TEST(LineHistory, MemoryOfALineThatIsGoneWasGivenBack) {
     EXPECT_FALSE(ticks.growing()) << "a spike is no growth";
 }
 
-TEST(LineHistory, NamesTheKeeperUnderSpikesOfOthers) {
+TEST(LineHistory, NamesTheGrowingLineDespiteSpikesOfOtherLines) {
     Ticks ticks;
     for (int i = 0; i < 10; ++i)
         ticks.add({{kTrainer, "step", i % 2 * 200 * kMiB}, {kTrainer, "validate", i * 30 * kMiB, i * 30 * kMiB}});

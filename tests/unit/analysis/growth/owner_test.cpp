@@ -47,7 +47,7 @@ Growth recycled() {
     return growth;
 }
 
-TEST(Owner, IsTheLineOfTheTensorsNotTheOneThatTouchedThePagesFirst) {
+TEST(Owner, PrefersTheLineOfTheTensorsToTheFirstTouch) {
     Growth growth = recycled();
     growth.tensors_host.sites = {site(380, "validate", 60, "posix_memalign")};
     const Ownership known = owner_of(growth, job(), kNow);
@@ -69,7 +69,7 @@ TEST(Owner, IsTheLineThatMappedTheMemory) {
     EXPECT_EQ(known.owner->bytes, 390 * kMiB) << "of all stacks of the line";
 }
 
-TEST(Owner, IsNotTheLineThatNeededALargerHeap) {
+TEST(Owner, IgnoresLinesThatEnlargedTheHeap) {
     for (const char* innermost : {"brk", "__brk", "mprotect", ""}) {
         Growth growth = recycled();
         growth.mapped.sites = {site(400, "backward", 50, innermost)};
@@ -77,7 +77,7 @@ TEST(Owner, IsNotTheLineThatNeededALargerHeap) {
     }
 }
 
-TEST(Owner, IsNotTheLineThatNeededAnArenaOfPython) {
+TEST(Owner, IgnoresLinesThatMappedArenasOfPython) {
     Growth growth = recycled();
     growth.mapped.sites = {site(400, "backward", 50)};
     EXPECT_TRUE(owner_of(growth, job(), kNow).owner);
@@ -93,7 +93,7 @@ TEST(Owner, OfMemoryThatALibraryMappedIsNotReducedByTheArenasOfPython) {
     EXPECT_EQ(owner->bytes, std::int64_t{400} << 20);
 }
 
-TEST(Owner, IsNotALineThatHasOnlyReservedMemory) {
+TEST(Owner, IgnoresLinesThatOnlyReservedMemory) {
     Growth growth = recycled();
     growth.mapped.sites = {site(4000, "reserve", 3), site(390, "validate", 60)};
     const Ownership known = owner_of(growth, job(1000), kNow);
@@ -101,7 +101,7 @@ TEST(Owner, IsNotALineThatHasOnlyReservedMemory) {
     EXPECT_EQ(known.owner->place, "validate (train.py:60)");
 }
 
-TEST(Owner, IsNotAnImport) {
+TEST(Owner, IgnoresImports) {
     Growth growth;
     GrowthSite import = site(400, "<module>", 1);
     import.python.insert(import.python.begin(), {"_call_with_frames_removed", "<frozen importlib._bootstrap>", 241});
@@ -127,7 +127,7 @@ TEST(Owner, OfMemoryThatMallocRecyclesIsNotKnown) {
               Reason::recycled);
 }
 
-TEST(Owner, WithoutACensusNoFirstTouchIsNamed) {
+TEST(Owner, NamesNoFirstTouchWithoutARecentCensus) {
     EXPECT_EQ(owner_of(recycled(), job(), kNow).reason, Reason::no_line);
     EXPECT_EQ(owner_of(recycled(), with_census(HeapPart::mapped, 800), kNow + 7200).reason, Reason::no_line)
         << "the census is too old";
@@ -140,7 +140,7 @@ TEST(Owner, OfMemoryInNoAllocatorIsTheLineThatTouchedItFirst) {
     EXPECT_EQ(known.owner->place, "backward (train.py:50)");
 }
 
-TEST(Owner, IsNotALineWithMoreThanItsProcessesGained) {
+TEST(Owner, IgnoresALineWithMoreGrowthThanItsProcesses) {
     Growth growth = recycled();
     growth.resident.unattributed = {{"before", -200 * kMiB}};
     EXPECT_FALSE(owner_of(growth, with_census(HeapPart::mapped, 800), kNow).owner);
@@ -149,7 +149,7 @@ TEST(Owner, IsNotALineWithMoreThanItsProcessesGained) {
         << "another process may have gained what it freed";
 }
 
-TEST(Owner, IsNotKnownByFirstTouchesAndNotWithoutMappings) {
+TEST(Owner, IsUnknownIfOnlyFirstTouchesOrNothingWasMeasured) {
     Growth growth = recycled();
     growth.resident_method = ResidentMethod::first_touch;
     EXPECT_EQ(owner_of(growth, with_census(HeapPart::mapped, 800), kNow).reason, Reason::first_touch);
@@ -165,14 +165,14 @@ TEST(Owner, OfSharedMemoryIsKnownWithoutResidentGrowth) {
 }
 
 // Batches and gradients of a healthy job are alive at any time.
-TEST(Owner, NoneIfLessThanTwoPercentOfTheMemoryGrew) {
+TEST(Owner, IsUnknownIfLessThanTwoPercentOfTheMemoryGrew) {
     Growth growth;
     growth.mapped.sites = {site(6, "train_step", 56)};
     EXPECT_EQ(owner_of(growth, job(500), kNow).reason, Reason::little);
     EXPECT_EQ(owner_of(growth, job(100), kNow).reason, Reason::known);
 }
 
-TEST(Owner, NoneIfLittleGrew) { EXPECT_EQ(owner_of({}, job(), kNow).reason, Reason::little); }
+TEST(Owner, IsUnknownIfLittleGrew) { EXPECT_EQ(owner_of({}, job(), kNow).reason, Reason::little); }
 
 }  // namespace owner_test
 }  // namespace memscope

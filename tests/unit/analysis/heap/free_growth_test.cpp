@@ -52,7 +52,7 @@ TEST(FreeGrowth, FreeMemoryThatWasThereBeforeIsNotTheCause) {
 }
 
 // Without an earlier census, free memory counts only as far as it exceeds all memory at the beginning of the rise.
-TEST(FreeGrowth, OneCensusProvesOnlyWhatCannotHaveBeenThereBefore) {
+TEST(FreeGrowth, OneCensusCountsOnlyFreeMemoryThatMustBeNew) {
     const auto growth = after({{heap_of(1, 1800, 2000, 500)}});
     EXPECT_FALSE(growth.cause_of(rise(600, 1800, 1500, 1200))) << "500 of 1200 MiB are certain";
 }

@@ -84,7 +84,7 @@ TEST(HeapSentence, TrimIsMentionedOnce) {
         "jemalloc usually prevents this. 600 of 1000 MiB are live blocks: something holds them.");
 }
 
-TEST(HeapSentence, TheInsideOfAnotherAllocatorIsNotDescribed) {
+TEST(HeapSentence, DoesNotDescribeMemoryInsideAnotherAllocator) {
     HeapCensus made;
     made.allocator.name = AllocatorName::jemalloc;
     made.part(HeapPart::mapped) = Bytes{900 * kMiB};

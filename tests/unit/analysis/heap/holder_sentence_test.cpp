@@ -153,13 +153,13 @@ TEST(HeldObjects, AreBounded) {
     EXPECT_EQ(held->tensors.size(), HeldObjects::kMostDevices);
 }
 
-TEST(HeldObjects, ACensusWithoutObjectsHasNone) {
+TEST(HeldObjects, AreAbsentInACensusWithoutObjects) {
     EXPECT_FALSE(held_objects(HeapCensus{}, nullptr));
     EXPECT_EQ(held_objects(test::with_objects(1, Bytes{1}, {.refusal = ObjectsRefusal::debug_build}), nullptr)->refusal,
               ObjectsRefusal::debug_build);
 }
 
-TEST(ItemsText, SpeaksOfItemsInTheWordsOfTheProgram) {
+TEST(ItemsText, NamesItemsByTheirType) {
     EXPECT_EQ(items_text(11200, "tuple"), "11,200 tuples");
     EXPECT_EQ(items_text(1, "torch.Tensor cpu float32[2]"), "1 tensor (cpu float32[2])");
     EXPECT_EQ(items_text(2, "__main__.Marker"), "2 Marker objects");
@@ -189,7 +189,7 @@ ProcessHeap worker(pid_t pid, std::uint64_t mib, bool with_census) {
     return heap;
 }
 
-TEST(TargetHolders, AWorkerStandsForAnotherOneOfAboutTheSameSize) {
+TEST(TargetHolders, AWorkerRepresentsAnotherWorkerOfSimilarSize) {
     const Grower grower{.pid = 2, .role = {Role::dataloader_worker, {}}};
     EXPECT_NE(heap_that_grows(target_of({worker(1, 1000, true), worker(2, 950, false)}), {}, grower, 1600), nullptr);
     EXPECT_EQ(heap_that_grows(target_of({worker(1, 1000, true), worker(2, 500, false)}), {}, grower, 1600), nullptr)

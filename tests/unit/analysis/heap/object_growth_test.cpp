@@ -116,7 +116,7 @@ TEST(ObjectGrowth, APathOfASampledCensusIsNotNew) {
 }
 
 // The reader lists the largest containers. An empty list is not among them.
-TEST(ObjectGrowth, AContainerThatACutListDoesNotHaveWasNotLargerThanThoseInIt) {
+TEST(ObjectGrowth, AContainerMissingFromATruncatedListHasALowerBound) {
     std::vector<Holder> many;
     for (int i = 0; i < 8000; ++i)
         many.push_back(holder("h" + std::to_string(i), "list", 1, i < 4000 ? 500 + static_cast<std::uint64_t>(i) : 40));
@@ -157,7 +157,7 @@ TEST(ObjectGrowth, GpuMemoryCountsAsGrowth) {
     EXPECT_EQ(growth.holders[0].own_host, 0);
 }
 
-TEST(ObjectGrowth, TypesTensorsAndArraysAreMatchedByWhatTheyAre) {
+TEST(ObjectGrowth, MatchesTypesTensorsAndArraysByTheirDescription) {
     ObjectCensus before;
     before.types = {{"tuple", 10, Bytes{100}}};
     before.tensors = {{.device = "cpu", .dtype = "float32", .shape = {2, 3}, .count = 4, .bytes = Bytes{96}}};

@@ -17,7 +17,7 @@ struct Sized {
     }
 };
 
-TEST(ReturnedTops, ALevelFromWhichItCameBackTwiceIsUsual) {
+TEST(ReturnedTops, TheLowerOfTwoPeaksIsUsual) {
     Sized sized;
     sized.at({60, 70, 80, 90, 60});
     EXPECT_FALSE(sized.tops.usual()) << "once is not yet usual";
@@ -27,7 +27,7 @@ TEST(ReturnedTops, ALevelFromWhichItCameBackTwiceIsUsual) {
     EXPECT_EQ(sized.tops.usual(), gib(90));
 }
 
-TEST(ReturnedTops, WhatIsStillHighHasNotComeBack) {
+TEST(ReturnedTops, APeakCountsOnlyAfterItsFall) {
     Sized sized;
     sized.at({60, 90, 60, 90, 90, 89});
     EXPECT_FALSE(sized.tops.usual());
@@ -39,7 +39,7 @@ TEST(ReturnedTops, AFallInSeveralStepsIsOneTop) {
     EXPECT_FALSE(sized.tops.usual());
 }
 
-TEST(ReturnedTops, NoiseIsNone) {
+TEST(ReturnedTops, IgnoresNoise) {
     Sized sized;
     for (int i = 0; i < 100; ++i) sized.at({100, 97, 99, 96});
     EXPECT_FALSE(sized.tops.usual());
@@ -54,7 +54,7 @@ TEST(ReturnedTops, TopsOfLongAgoAreForgotten) {
     EXPECT_FALSE(sized.tops.usual());
 }
 
-TEST(ReturnedTops, ThereAreNeverTooMany) {
+TEST(ReturnedTops, KeepsTheUsualPeakAfterManyPeaks) {
     Sized sized;
     for (int i = 0; i < 1000; ++i) {
         sized.tops.add(sized.now += Seconds{0.1}, gib(60));

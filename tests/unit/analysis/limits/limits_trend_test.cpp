@@ -22,7 +22,7 @@ Trend drawn(double seconds, const std::function<double(double)>& size, double in
 // Deterministic noise from -1 to 1, different at every sample.
 double noise(double t) { return std::sin(12.9898 * t) * std::cos(78.233 * t); }
 
-TEST(Trend, ALineReachesTheRoomAtItsRate) {
+TEST(Trend, MeasuresTheRateOfALine) {
     const Trend trend = drawn(60, [](double t) { return 400 + 2 * t; });
     const auto rise = trend.reaching(mib(100), kHorizon);
     ASSERT_TRUE(rise);
@@ -30,7 +30,7 @@ TEST(Trend, ALineReachesTheRoomAtItsRate) {
     EXPECT_NEAR(rise->window.count(), 60, 1);
 }
 
-TEST(Trend, TenSecondsAreEnoughForTwentyMore) {
+TEST(Trend, LooksAheadTwiceTheObservedTime) {
     const auto line = [](double t) { return 400 + 5 * t; };
     EXPECT_FALSE(drawn(8, line).reaching(mib(50), kHorizon)) << "too short";
     EXPECT_TRUE(drawn(10, line).reaching(mib(90), kHorizon)) << "18 s";
@@ -52,7 +52,7 @@ TEST(Trend, NoiseOnALineChangesItsRateLittle) {
     EXPECT_NEAR(rise->rate, 2 * kMiB, 0.3 * kMiB);
 }
 
-TEST(Trend, SamplesThatAreFarOffDoNotDecide) {
+TEST(Trend, IgnoresOutliers) {
     const Trend trend = drawn(60, [](double t) { return 400 + 2 * t + (t == 29 || t == 58 ? 25 : 0); });
     const auto rise = trend.reaching(mib(100), kHorizon);
     ASSERT_TRUE(rise);
@@ -71,19 +71,19 @@ TEST(Trend, AJumpIsNoRiseWheneverItWas) {
         EXPECT_FALSE(drawn(60, [&](double t) { return t < at ? 300 : 450; }).reaching(mib(60), kHorizon)) << at;
 }
 
-TEST(Trend, ARiseThatHasEndedIsOver) {
+TEST(Trend, ARiseThatStoppedDoesNotReachTheLimit) {
     const auto loading = [](double t) { return std::min(300 + 5 * t, 450.0); };
     EXPECT_TRUE(drawn(29, loading).reaching(mib(60), kHorizon));
     EXPECT_FALSE(drawn(45, loading).reaching(mib(60), kHorizon));
 }
 
-TEST(Trend, ARiseThatFellBackIsNone) {
+TEST(Trend, ASizeThatFallsBackIsNoRise) {
     // A sawtooth of 60 MiB every 15 s does not rise.
     EXPECT_FALSE(drawn(60, [](double t) { return 400 + 4 * std::fmod(t, 15); }).reaching(mib(40), kHorizon));
     EXPECT_FALSE(drawn(33, [](double t) { return t < 30 ? 400 + 3 * t : 400; }).reaching(mib(40), kHorizon));
 }
 
-TEST(Trend, AKinkIsSeenByTheShorterWindows) {
+TEST(Trend, ShortWindowsDetectARecentRise) {
     const Trend trend = drawn(120, [](double t) { return t < 100 ? 400 : 400 + 5 * (t - 100); });
     const auto rise = trend.reaching(mib(20), kHorizon);
     ASSERT_TRUE(rise);
@@ -100,7 +100,7 @@ TEST(Trend, TheIntervalOfTicksDoesNotMatter) {
     }
 }
 
-TEST(Trend, WhatIsOlderThanAMinuteIsForgotten) {
+TEST(Trend, ForgetsSamplesOlderThanAMinute) {
     Trend trend = drawn(60, [](double t) { return 400 + 2 * t; });
     for (double t = 61; t <= 121; ++t) trend.add(Seconds(500 + t), mib(520));
     EXPECT_FALSE(trend.reaching(mib(10), kHorizon));
@@ -114,7 +114,7 @@ TEST(Trend, TheMeanRateIsOfTheWindowAlone) {
     EXPECT_EQ(Trend{}.mean_rate(Seconds{10}), 0);
 }
 
-TEST(Trend, NothingIsKnownOfNothing) {
+TEST(Trend, WithoutSamplesThereIsNoRise) {
     EXPECT_FALSE(Trend{}.reaching(mib(1), kHorizon));
     Trend trend = drawn(60, [](double t) { return 400 + 2 * t; });
     trend.clear();

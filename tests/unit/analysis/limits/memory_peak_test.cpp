@@ -26,27 +26,27 @@ Bytes room_after(std::initializer_list<MemoryState> ticks) {
     return room_for(target, mib(500));
 }
 
-TEST(MemoryPeak, AMarkThatRoseWhileWatchedIsLeftRoomFor) {
+TEST(MemoryPeak, RaisesTheRoomToAPeakThatRoseWhileWatched) {
     EXPECT_EQ(room_after({memory(520), memory(700)}), mib(700));
     EXPECT_EQ(room_after({memory(520), memory(700), memory(700), memory(700)}), mib(700));
 }
 
-TEST(MemoryPeak, AMarkOfBeforeIsNot) { EXPECT_EQ(room_after({memory(900), memory(900)}), mib(500)); }
+TEST(MemoryPeak, IgnoresAPeakFromBeforeWatching) { EXPECT_EQ(room_after({memory(900), memory(900)}), mib(500)); }
 
-TEST(MemoryPeak, AMarkWithPageCacheIsNot) {
+TEST(MemoryPeak, IgnoresAPeakWithPageCache) {
     EXPECT_EQ(room_after({memory(520), memory(700, 180)}), mib(500));
     EXPECT_EQ(room_after({memory(520), memory(700), memory(700, 180)}), mib(500)) << "there is page cache now";
     EXPECT_EQ(room_after({memory(520, 200), memory(700), memory(700)}), mib(500))
         << "there was page cache when the mark rose";
 }
 
-TEST(MemoryPeak, CacheThatIsGoneDoesNotMakeItsMarkTrue) {
+TEST(MemoryPeak, IgnoresAPeakWithPageCacheAfterTheCacheIsFreed) {
     EXPECT_EQ(room_after({memory(520), memory(800, 300), memory(800), memory(800)}), mib(500));
     EXPECT_EQ(room_after({memory(520), memory(800, 300), memory(800), memory(850)}), mib(850))
         << "the mark rose again without page cache";
 }
 
-TEST(MemoryPeak, NeverLowersWhatWasJudged) { EXPECT_EQ(room_after({memory(300), memory(400)}), mib(500)); }
+TEST(MemoryPeak, NeverLowersTheRoom) { EXPECT_EQ(room_after({memory(300), memory(400)}), mib(500)); }
 
 TEST(MemoryPeak, IsIgnoredIfItIncludesOtherJobs) {
     MemoryState shared = memory(700);
@@ -54,9 +54,7 @@ TEST(MemoryPeak, IsIgnoredIfItIncludesOtherJobs) {
     EXPECT_EQ(room_after({memory(520), shared}), mib(500));
 }
 
-TEST(MemoryPeak, WithoutAMarkThereIsNothingToLeaveRoomFor) {
-    EXPECT_EQ(room_after({MemoryState{}, MemoryState{}}), mib(500));
-}
+TEST(MemoryPeak, WithoutAPeakTheRoomIsUnchanged) { EXPECT_EQ(room_after({MemoryState{}, MemoryState{}}), mib(500)); }
 
 }  // namespace memory_peak_test
 }  // namespace memscope

@@ -24,14 +24,14 @@ TEST(CounterWindow, CountsTheLastSecondsOnly) {
     EXPECT_NEAR(*window.rise(), 60, 1e-9);
 }
 
-TEST(CounterWindow, SpreadsWhatRoseInAGapEvenly) {
+TEST(CounterWindow, SpreadsTheRiseDuringAGapEvenly) {
     CounterWindow window(Seconds{60});
     window.add(Seconds{0}, 0);
     window.add(Seconds{600}, 100);
     EXPECT_NEAR(*window.rise(), 10, 1e-9);
 }
 
-TEST(CounterWindow, BeginsAnewWithACounterThatFalls) {
+TEST(CounterWindow, StartsAgainIfTheCounterFalls) {
     CounterWindow window(Seconds{60});
     window.add(Seconds{0}, 500);
     window.add(Seconds{10}, 700);

@@ -111,7 +111,7 @@ TEST(Precursors, EtaOfAWarmUpOrATrendIsActiveBelowTwoMinutesAndAboveFourFifthsOf
     }
 }
 
-TEST(Precursors, EtaOfATrendIsMeasuredAtTheLimitThatFillsUpOrAtTheEffectiveOne) {
+TEST(Precursors, EtaOfATrendIsActiveIfTheForecastOrTheEffectiveLimitIsNearlyFull) {
     Watching w;
     w.inputs.limit = held(0.5);
     w.inputs.forecasts = {in(60, Basis::trend, {"host", gib(100), gib(15)})};
@@ -139,7 +139,7 @@ TEST(Precursors, AWarmUpThatIsFarFromItsLimitDoesNotHideALeakElsewhere) {
     EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host);
 }
 
-TEST(Precursors, ReasonsAboutALimitSayWhatIsFreeAndThenCallNothingALeak) {
+TEST(Precursors, ReasonsAboutALimitMentionFreeMemoryAndDoNotSpeakOfALeak) {
     const std::string free = "41 GiB of 62 GiB are free inside malloc. This is not a leak of your objects";
     Watching w;
     w.inputs.verdict = Verdict::leaking;
@@ -159,7 +159,7 @@ TEST(Precursors, ReasonsAboutALimitSayWhatIsFreeAndThenCallNothingALeak) {
     EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("mostly because of other jobs (this job grows, too)"));
 }
 
-TEST(Precursors, AReasonThatIsKeptDoesNotGetATextOfALaterTick) {
+TEST(Precursors, AHeldReasonKeepsItsText) {
     Watching w;
     w.inputs.verdict = Verdict::leaking;
     w.inputs.forecasts = {in(480, Basis::leak)};
@@ -245,7 +245,7 @@ TEST(Precursors, NearLimitCountsSiblingsBelowTheLimitOfAnAncestor) {
         "a process");
 }
 
-TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
+TEST(Precursors, MarksThoseOfTheHostLimit) {
     Watching w;
     w.inputs.limit = EffectiveLimit{"host", gib(100), gib(5)};
     w.inputs.forecasts = {in(60, Basis::leak, *w.inputs.limit)};
@@ -267,7 +267,7 @@ TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
     }
 }
 
-TEST(Precursors, TheHostMayBeFullFirstThoughItsOwnLimitIsNearer) {
+TEST(Precursors, EtaAndNearLimitMayBeOfDifferentLimits) {
     Watching w;
     w.inputs.limit = held(0.95);
     w.inputs.forecasts = {in(60, Basis::leak, {"host", gib(256), gib(20)})};
@@ -296,7 +296,7 @@ TEST(Precursors, KeepsTheOwnerOfItsReasonWhileItIsActive) {
     EXPECT_TRUE(relieved.found(PrecursorKind::near_limit)->of_host);
 }
 
-TEST(Precursors, TicksThatAreFarApartCountAsTicks) {
+TEST(Precursors, NearLimitCountsTimeBetweenDistantTicks) {
     Watching w;
     w.inputs.limit = held(0.95);
     w.tick();
@@ -333,7 +333,7 @@ TEST(Precursors, ReclaimNeedsNoWholeMinuteToHaveLostThreeSeconds) {
     EXPECT_TRUE(w.found(PrecursorKind::reclaim));
 }
 
-TEST(Precursors, ReclaimIsNotActiveForWhatWasLostBeforeItWasWatched) {
+TEST(Precursors, ReclaimIgnoresStallsBeforeWatchingBegan) {
     Watching w;
     w.inputs.reclaim_stalled = Seconds{5000};
     w.tick_for(100);
@@ -365,7 +365,7 @@ TEST(Precursors, RefaultAcceptsACounterThatPausesForSomeSeconds) {
     EXPECT_TRUE(w.found(PrecursorKind::refault));
 }
 
-TEST(Precursors, OneBurstOfRefaultsIsNone) {
+TEST(Precursors, OneBurstOfRefaultsDoesNotActivateRefault) {
     Watching w;
     w.tick_for(30);
     *w.inputs.refaulted += gib(200);
@@ -384,7 +384,7 @@ TEST(Precursors, HighThrottledIsActiveAfterThirtySecondsOfRising) {
               "it went over memory.high 35 times in the last 5 s, and the kernel slows it down each time");
 }
 
-TEST(Precursors, HighThrottledIsNotActiveForOldEventsNorForOneNowAndThen) {
+TEST(Precursors, HighThrottledIgnoresOldAndRareEvents) {
     Watching w;
     w.inputs.high_events = 100'000;
     int tick = 0;
@@ -423,7 +423,7 @@ TEST(Precursors, HostLowIsActiveBelowTheLargerOfTwoPercentAndOneGibibyte) {
               "the host has 1000 MiB of its 16 GiB available, less than 1.0 GiB: the kernel may kill any process");
 }
 
-TEST(Precursors, EachClearsAfterAMinuteWithoutItsReasonAndKeepsItsLastUntilThen) {
+TEST(Precursors, ClearsAMinuteAfterItsReasonEndsAndKeepsTheReasonUntilThen) {
     Watching w;
     w.inputs.shm = ShmUsage{mib(950), mib(1000)};
     w.tick();
@@ -438,7 +438,7 @@ TEST(Precursors, EachClearsAfterAMinuteWithoutItsReasonAndKeepsItsLastUntilThen)
     EXPECT_FALSE(w.found(PrecursorKind::shm_full));
 }
 
-TEST(Precursors, OneThatComesBackWithinTheMinuteWasActiveAllTheTime) {
+TEST(Precursors, KeepsItsStartIfItsReasonReturnsWithinAMinute) {
     Watching w;
     w.inputs.limit = held(0.95);
     w.tick_for(31);
@@ -453,7 +453,7 @@ TEST(Precursors, OneThatComesBackWithinTheMinuteWasActiveAllTheTime) {
     EXPECT_EQ(w.found(PrecursorKind::near_limit)->since, since);
 }
 
-TEST(Precursors, WhatAnnouncedADeathIsOverWithIt) {
+TEST(Precursors, MemoryPrecursorsOfAnEndedJobClearWithoutDelay) {
     Watching w;
     w.inputs.limit = held(0.95);
     w.inputs.forecasts = {in(60, Basis::leak, held(0.95))};
@@ -475,7 +475,7 @@ TEST(Precursors, WhatAnnouncedADeathIsOverWithIt) {
     EXPECT_TRUE(w.found(PrecursorKind::shm_full)) << "files in /dev/shm remain after a process exits";
 }
 
-TEST(Precursors, WhatBeganAfterADeathIsHeldAsUsual) {
+TEST(Precursors, EtaThatBeginsAfterTheEndOfAJobIsHeldForAMinute) {
     Watching w;
     w.tick();
     w.inputs.job_ended = w.now;
@@ -489,7 +489,7 @@ TEST(Precursors, WhatBeganAfterADeathIsHeldAsUsual) {
     EXPECT_FALSE(w.found(PrecursorKind::eta));
 }
 
-TEST(Precursors, TheLastSecondsOfTheDeadDoNotCountForNearLimit) {
+TEST(Precursors, NearLimitStartsAgainWhenTheJobEnds) {
     Watching w;
     w.inputs.limit = held(0.95);
     w.tick_for(25);
@@ -498,7 +498,7 @@ TEST(Precursors, TheLastSecondsOfTheDeadDoNotCountForNearLimit) {
     EXPECT_FALSE(w.found(PrecursorKind::near_limit));
 }
 
-TEST(Precursors, WhatIsNoLongerKnownClearsLikeWhatIsOver) {
+TEST(Precursors, AMissingInputClearsAfterAMinute) {
     Watching w;
     w.inputs.pressure_full = 0.5;
     w.tick();
@@ -509,7 +509,7 @@ TEST(Precursors, WhatIsNoLongerKnownClearsLikeWhatIsOver) {
     EXPECT_FALSE(w.found(PrecursorKind::pressure));
 }
 
-TEST(Precursors, TheSettingsDecide) {
+TEST(Precursors, UsesTheThresholdsOfTheSettings) {
     PrecursorSettings settings;
     settings.near_limit = 0.5;
     settings.near_limit_for = Seconds{2};

@@ -36,14 +36,14 @@ const std::vector<Process> kTwoRanks = {
     member(5, 4, Role::other, "gzip", "", in_mib(1)),
 };
 
-TEST(ProcessesToNotify, TheTrainerThatGrowsThoughAnotherHoldsMore) {
+TEST(ProcessesToNotify, PrefersTheGrowingTrainerToALargerOne) {
     TargetSnapshot target = job(kTwoRanks);
     grows(target, 2);
     EXPECT_EQ(chosen(target), 2);
     EXPECT_EQ(processes_to_notify(target).grower->task.id.pid, 2);
 }
 
-TEST(ProcessesToNotify, OfAWorkerThatGrowsItsTrainerSinceTheWorkerWouldOnlyDie) {
+TEST(ProcessesToNotify, NotifiesTheTrainerOfAGrowingWorker) {
     TargetSnapshot target = job(kTwoRanks);
     grows(target, 4);
     EXPECT_EQ(chosen(target), 2);
@@ -70,7 +70,7 @@ TEST(ProcessesToNotify, AllTrainersAreKnownTheLargestFirst) {
     EXPECT_EQ(who.trainers[1]->task.id.pid, 2);
 }
 
-TEST(ProcessesToNotify, WithoutATrainerTheGrowerThenTheLargestAndLaunchersLast) {
+TEST(ProcessesToNotify, WithoutATrainerPrefersTheGrowerThenTheLargestThenALauncher) {
     TargetSnapshot target =
         job({member(1, 0, Role::launcher, "bash", "", in_mib(900)), member(2, 1, Role::other, "a", "", in_mib(10)),
              member(3, 1, Role::other, "b", "", in_mib(20))});
@@ -81,7 +81,7 @@ TEST(ProcessesToNotify, WithoutATrainerTheGrowerThenTheLargestAndLaunchersLast) 
     EXPECT_EQ(chosen(job({})), 0);
 }
 
-TEST(ProcessesToNotify, PagesThatAProcessInheritedAreNotWhatItHolds) {
+TEST(ProcessesToNotify, IgnoresInheritedPages) {
     TargetSnapshot target =
         job({member(2, 0, Role::other, "a", "", in_mib(300)), member(3, 2, Role::other, "b", "", in_mib(310))});
     EXPECT_EQ(chosen(target), 3);
@@ -89,7 +89,7 @@ TEST(ProcessesToNotify, PagesThatAProcessInheritedAreNotWhatItHolds) {
     EXPECT_EQ(chosen(target), 2);
 }
 
-TEST(ProcessesToNotify, ATreeThatGoesInCirclesIsNoTrap) {
+TEST(ProcessesToNotify, ACycleOfParentsEnds) {
     TargetSnapshot target =
         job({member(1, 2, Role::other, "a", "", in_mib(1)), member(2, 1, Role::other, "b", "", in_mib(2))});
     grows(target, 1);

@@ -20,7 +20,7 @@ TEST(JobName, IsTheScriptAndNotTheInterpreter) {
     EXPECT_EQ(name("python -m package.train --x"), "package.train");
 }
 
-TEST(JobName, IsWhatStandsBehindCommandsThatArePutBefore) {
+TEST(JobName, SkipsWrapperCommands) {
     EXPECT_EQ(name("nice -n 10 python train.py"), "train.py");
     EXPECT_EQ(name("numactl --membind 0 nice sleep 3"), "sleep");
     EXPECT_EQ(name("env A=1 timeout 5m ./simulate --steps 3"), "simulate");
@@ -35,7 +35,7 @@ TEST(JobName, IsTheScriptThatALauncherStarts) {
     EXPECT_EQ(name("accelerate launch --config_file a.yaml train.py"), "train.py");
 }
 
-TEST(JobName, SkipsEveryCommandThatPeoplePutBefore) {
+TEST(JobName, SkipsEveryKnownWrapperWithItsOptions) {
     for (const char* prefix :
          {"env A=1", "nice", "nice -n 10", "ionice -c 3", "taskset -c 0-3", "numactl --membind=0", "timeout 5m",
           "timeout -k 5 1h", "stdbuf -oL", "sudo -u alice", "sudo -E", "nohup", "chrt --batch 0", "setsid"}) {
@@ -47,7 +47,7 @@ TEST(JobName, SkipsEveryCommandThatPeoplePutBefore) {
     EXPECT_EQ(name("torchrun --nproc-per-node=4 -m pkg.train"), "pkg.train");
 }
 
-TEST(JobName, IsTheJobInTheCodeOfAShell) {
+TEST(JobName, IsTheProgramThatShellCodeStarts) {
     const auto code = [](std::string text) { return job_name("comm", {"bash", "-c", std::move(text)}); };
     EXPECT_EQ(code("python train.py"), "train.py");
     EXPECT_EQ(code("cd /data/src && . env/bin/activate && exec python -u train.py >log 2>&1"), "train.py");

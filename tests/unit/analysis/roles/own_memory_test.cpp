@@ -65,7 +65,7 @@ ForkedTree trainer_and_workers() {
     return tree;
 }
 
-TEST(OwnMemory, AForkInTheMiddleOfAReadingSharesWhatWasReadAsPrivate) {
+TEST(OwnMemory, AForkDuringAReadingSharesPagesThatWereReadAsPrivate) {
     ForkedTree tree = trainer_and_workers();
     tree.read(10, mib(1000));
     tree.reading_began_earlier(10);
@@ -82,7 +82,7 @@ TEST(OwnMemory, AWorkerThatWasJustForkedHoldsNothing) {
     EXPECT_TRUE(tree.process(11).own_known);
 }
 
-TEST(OwnMemory, WhatAWorkerAddsIsItsOwnAndWhatItsTrainerAddsIsNot) {
+TEST(OwnMemory, CountsGrowthOfAWorkerButNotOfItsTrainer) {
     ForkedTree tree = trainer_and_workers();
     tree.anon(10) += mib(500);
     tree.anon(11) += mib(30);
@@ -119,7 +119,7 @@ TEST(OwnMemory, PagesThatAWorkerCopiedAreItsOwnOnceTheyAreRead) {
     EXPECT_EQ(tree.all(), 1205U);
 }
 
-TEST(OwnMemory, CopiesThatTheSumsFoundSinceCountAtOnce) {
+TEST(OwnMemory, AddsCopiesFoundSinceTheReading) {
     ForkedTree tree = trainer_and_workers();
     tree.read(11, mib(200));
     tree.copied_since_read(11, mib(40));
@@ -130,7 +130,7 @@ TEST(OwnMemory, CopiesThatTheSumsFoundSinceCountAtOnce) {
     EXPECT_EQ(tree.own(12), 30U);
 }
 
-TEST(OwnMemory, ASampleIsAllowedItsError) {
+TEST(OwnMemory, SubtractsTheErrorOfASample) {
     ForkedTree tree = trainer_and_workers();
     tree.sample(11, mib(5));
     tree.tick();
@@ -148,7 +148,7 @@ TEST(OwnMemory, AnExecEndsAllSharing) {
     EXPECT_EQ(tree.own(11), 50U);
 }
 
-TEST(OwnMemory, OfWorkersThatAreOlderThanTheWatcherLittleIsKnownBeforeTheyAreRead) {
+TEST(OwnMemory, WorkersOlderThanTheWatcherAreUnknownUntilTheyAreRead) {
     ForkedTree tree;
     tree.start(10, mib(1000));
     tree.fork(10, 11);
@@ -179,7 +179,7 @@ TEST(OwnMemory, AForkedTrainerThatHasWorkersIsKnownOnceItIsRead) {
     EXPECT_EQ(tree.all(), 400U);
 }
 
-TEST(OwnMemory, AParentsSampleDoesNotTakeBackWhatWasKnownBeforeItForked) {
+TEST(OwnMemory, ASampleAfterAForkDoesNotReduceTheOwnMemoryOfTheParent) {
     ForkedTree tree = trainer_and_workers();
     tree.sample(11, mib(400));
     tree.tick();
@@ -201,7 +201,7 @@ TEST(OwnMemory, WaitsAMinuteForAReadingAndNoLonger) {
     EXPECT_TRUE(tree.process(11).own_known);
 }
 
-TEST(OwnMemory, WhatTheTrainerFreedIsHeldByItsWorkersOnce) {
+TEST(OwnMemory, PagesFreedByTheTrainerCountOnceForAllWorkers) {
     ForkedTree tree = trainer_and_workers();
     tree.anon(10) = mib(100);
     tree.tick();
@@ -227,7 +227,7 @@ TEST(OwnMemory, PagesThatTheTrainerRewroteAreThereTwice) {
     EXPECT_EQ(tree.own(19), 0U);
 }
 
-TEST(OwnMemory, AReadingFromBeforeTheForkSaysNothingOfWhatIsSharedSince) {
+TEST(OwnMemory, IgnoresAReadingFromBeforeTheFork) {
     ForkedTree tree;
     tree.start(10, mib(1000));
     tree.tick();

@@ -31,7 +31,7 @@ TEST(RankPlaces, GiveEveryRankOfARealJobASeries) {
     EXPECT_FALSE(places.is_due(Seconds(1000)));
 }
 
-TEST(RankPlaces, FoldWhatDoesNotFitIntoTheRoleWithoutARank) {
+TEST(RankPlaces, FoldExcessRanksIntoTheRoleWithoutARank) {
     RankPlaces places;
     const auto keys = places.assign(trainers(0, 3999), Seconds(1));
     EXPECT_EQ(keys.front(), trainer(0));
@@ -57,7 +57,7 @@ TEST(RankPlaces, AreNotTakenFromAPairThatHasProcesses) {
     EXPECT_THAT(places.take_vacated(), IsEmpty());
 }
 
-TEST(RankPlaces, AreGivenBackAWhileAfterTheLastProcessHasGone) {
+TEST(RankPlaces, AreReleasedSomeTimeAfterTheLastProcessExits) {
     RankPlaces places;
     places.assign(trainers(0, kLast), Seconds(0));
     places.assign(trainers(1, kLast), Seconds(1));  // rank 0 has exited
@@ -70,7 +70,7 @@ TEST(RankPlaces, AreGivenBackAWhileAfterTheLastProcessHasGone) {
     EXPECT_THAT(places.take_vacated(), IsEmpty());
 }
 
-TEST(RankPlaces, OfAProcessThatHasJustEndedAreFreeAfterAWhileThoughNothingElseChanges) {
+TEST(RankPlaces, OfAnEndedProcessExpireWithoutOtherChanges) {
     RankPlaces places;
     auto subjects = trainers(0, kLast + 1);
     subjects.front().ended = true;
@@ -79,7 +79,7 @@ TEST(RankPlaces, OfAProcessThatHasJustEndedAreFreeAfterAWhileThoughNothingElseCh
     EXPECT_TRUE(places.is_due(kKeep));
 }
 
-TEST(RankPlaces, AreKeptWithoutProcessesWhileTheyAreNotNeeded) {
+TEST(RankPlaces, AreKeptWithoutProcessesIfNotNeeded) {
     RankPlaces places;
     places.assign(trainers(0, 7), Seconds(0));
     places.assign({}, Seconds(3600));

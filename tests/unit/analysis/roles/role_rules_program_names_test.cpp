@@ -7,12 +7,12 @@ namespace role_rules_program_names_test {
 
 using testing::ElementsAre;
 
-TEST(ProgramNames, ABinaryIsItsBaseName) {
+TEST(ProgramNames, ABinaryHasItsBaseName) {
     const std::vector<std::string> argv{"/usr/local/bin/uv", "run", "train.py"};
     EXPECT_THAT(program_names("uv", argv), ElementsAre("uv"));
 }
 
-TEST(ProgramNames, AScriptStandsBehindItsInterpreter) {
+TEST(ProgramNames, AScriptFollowsItsInterpreter) {
     const std::vector<std::string> argv{"/venv/bin/python3.11", "/venv/bin/torchrun", "--nproc-per-node=4", "train.py"};
     EXPECT_THAT(program_names("torchrun", argv), ElementsAre("python3.11", "torchrun"));
 }
@@ -55,7 +55,7 @@ TEST(ProgramNames, ALoginShellIsAShell) {
     EXPECT_THAT(program_names("bash", argv), ElementsAre("bash"));
 }
 
-TEST(ProgramNames, WithoutArgvTheProcessNameHasToDo) {
+TEST(ProgramNames, WithoutArgvUsesTheProcessName) {
     EXPECT_THAT(program_names("python3", {}), ElementsAre("python3"));
     const std::vector<std::string> empty{""};
     EXPECT_THAT(program_names("python3", empty), ElementsAre("python3"));

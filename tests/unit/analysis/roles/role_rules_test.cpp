@@ -184,7 +184,7 @@ TEST(BuiltinRoles, AForkOfATrainerIsAWorkerAlthoughItHasTheTrainersArgv) {
     EXPECT_EQ(builtin_fork("python", argv, std::nullopt), Role::trainer);
 }
 
-TEST(BuiltinRoles, WhatAForkServerForksIsAWorker) {
+TEST(BuiltinRoles, ForksOfAForkServerAreWorkers) {
     const Argv argv{"python", "-c", "from multiprocessing.forkserver import main; main(39, 40, ['__main__'])"};
     EXPECT_EQ(builtin_fork("python", argv, Role::helper), Role::dataloader_worker);
 }
@@ -193,7 +193,7 @@ TEST(BuiltinRoles, AVforkChildIsNoWorker) {
     EXPECT_EQ(builtin_fork("python", {"python", "train.py"}, Role::trainer, false), Role::other);
 }
 
-TEST(BuiltinRoles, AWorkerThatNamedItselfIsOneBeforeItsMemoryWasSeen) {
+TEST(BuiltinRoles, ANamedWorkerIsAWorkerBeforeItsMemoryIsKnown) {
     EXPECT_EQ(builtin_fork("pt_data_worker", {"python", "train.py"}, Role::trainer, false), Role::dataloader_worker);
 }
 
@@ -207,7 +207,7 @@ TEST(BuiltinRoles, CompilersAreOther) {
             EXPECT_EQ(builtin("x", {program, "-O2"}, parent), Role::other) << program;
 }
 
-TEST(BuiltinRoles, HostileBytesAreJustBytes) {
+TEST(BuiltinRoles, AcceptsAnyBytes) {
     EXPECT_EQ(builtin("pt_data_worker\xff\n\x1b[31m", {"\xff\xfe"}), Role::dataloader_worker);
     EXPECT_EQ(builtin("\xff\n", {"\xc3", "\xff/torch/_inductor/compile_worker\xff"}), Role::compile_worker);
     EXPECT_EQ(builtin(std::string_view("\0python", 7), {std::string("\0", 1), std::string(1 << 20, '*')}), Role::other);

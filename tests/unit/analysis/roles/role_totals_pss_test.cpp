@@ -20,7 +20,7 @@ SharingReading reading(std::uint64_t pss, std::uint64_t read_ns, std::uint64_t r
 
 constexpr std::uint64_t kNow = 10'000'000'000;
 
-TEST(RolePss, SumsARoleAndIsAsOldAsItsOldestNumber) {
+TEST(RolePss, SumsARoleAndHasTheAgeOfItsOldestReading) {
     const Process all[] = {process(1, Role::trainer, 1000), process(2, Role::dataloader_worker, 1000),
                            process(3, Role::dataloader_worker, 1000)};
     const SharingReadings readings = {
@@ -33,24 +33,24 @@ TEST(RolePss, SumsARoleAndIsAsOldAsItsOldestNumber) {
     EXPECT_EQ(sums.at({Role::dataloader_worker}).processes, 2U);
 }
 
-TEST(RolePss, ARoleOfWhichTooLittleWasReadHasNone) {
+TEST(RolePss, ARoleOfWhichTooLittleWasReadHasNoPss) {
     const Process all[] = {process(1, Role::trainer, 700), process(2, Role::trainer, 300)};
     EXPECT_TRUE(sum_pss(all, {{{1, 1}, reading(600, kNow)}}, {}, kNow).empty());
     EXPECT_TRUE(sum_pss(all, {}, {}, kNow).empty());
 }
 
-TEST(RolePss, ASmallNewcomerDoesNotHideTheRest) {
+TEST(RolePss, ASmallUnreadProcessDoesNotHideThePssOfItsRole) {
     const Process all[] = {process(1, Role::trainer, 950), process(2, Role::trainer, 50)};
     EXPECT_EQ(sum_pss(all, {{{1, 1}, reading(600, kNow)}}, {}, kNow).at({Role::trainer}).bytes.n, 600U);
 }
 
-TEST(RolePss, OneThatHasGrownALotSinceItWasReadIsNotKnown) {
+TEST(RolePss, AnOutdatedReadingDoesNotCount) {
     const Process all[] = {process(1, Role::trainer, 2000)};
     EXPECT_TRUE(sum_pss(all, {{{1, 1}, reading(900, kNow)}}, {}, kNow).empty());
     EXPECT_FALSE(sum_pss(all, {{{1, 1}, reading(900, kNow, 1900)}}, {}, kNow).empty());
 }
 
-TEST(RolePss, OneThatMayNotBeReadAddsNothing) {
+TEST(RolePss, AnUnreadableProcessHasNoPss) {
     const Process all[] = {process(1, Role::trainer, 1000)};
     EXPECT_TRUE(sum_pss(all, {{{1, 1}, {.read_ns = kNow, .pages = {}}}}, {}, kNow).empty());
 }
@@ -76,7 +76,7 @@ struct SampledJob {
     }
 };
 
-TEST(RolePss, WhatSamplesShareIsDividedSoThatAllHaveWhatTheCgroupHas) {
+TEST(RolePss, DividesSharedPagesSoThatTheSumIsThatOfTheCgroup) {
     SampledJob job;  // one worker has copied all its pages, the other two share with the trainer
     job.add(1, 0, 0, 6000);
     job.add(2, 1, 6000, 0);
@@ -86,7 +86,7 @@ TEST(RolePss, WhatSamplesShareIsDividedSoThatAllHaveWhatTheCgroupHas) {
     EXPECT_EQ(job.pss({}), std::pair(1500UL, 9000UL));  // divided by all processes that could share it
 }
 
-TEST(RolePss, ASharedPageHasAtLeastTwoAndAtMostAllOfThemOnIt) {
+TEST(RolePss, ASharedPageIsDividedByAtLeastTwoAndAtMostAllProcesses) {
     SampledJob job;
     job.add(1, 0, 100, 1000);
     job.add(2, 1, 100, 1000);
@@ -106,7 +106,7 @@ TEST(RolePss, WalkedAndSampledProcessesAddUpToTheCgroup) {
     EXPECT_EQ(job.pss(Bytes{5000}).first, 1400UL);
 }
 
-TEST(RolePss, WhileSomeAreUnreadTheCgroupSaysNothingOfTheOthers) {
+TEST(RolePss, IgnoresTheSumOfTheCgroupWhileProcessesAreUnread) {
     SampledJob job;
     job.add(1, 0, 0, 3000);
     job.add(2, 1, 0, 3000);
@@ -115,7 +115,7 @@ TEST(RolePss, WhileSomeAreUnreadTheCgroupSaysNothingOfTheOthers) {
     EXPECT_EQ(job.pss(Bytes{3030}).first, 1000U);
 }
 
-TEST(RolePss, LibrariesOfALargeProcessThatIsAloneAreHalfItsOwn) {
+TEST(RolePss, CountsHalfOfTheLibrariesOfASingleProcess) {
     SampledJob job;
     job.add(1, 0, 1000, 0, 100);
     EXPECT_EQ(sum_pss(job.processes, job.readings, Bytes{1000}, kNow).at({Role::trainer}).bytes.n, 1050U);

@@ -36,7 +36,7 @@ TEST(RoleTotals, EachKindIsSummedWithinItsRoleAndRank) {
     EXPECT_EQ(sums.at({Role::helper, std::nullopt}).shmem.n, 7U);
 }
 
-TEST(RoleTotals, WhatIsInheritedIsNotItsOwn) {
+TEST(RoleTotals, InheritedMemoryIsNotOwnMemory) {
     Process workers[] = {process(Role::dataloader_worker, 0, AddressSpace{.anon = {100}}, 1),
                          process(Role::dataloader_worker, 0, AddressSpace{.anon = {100}}, 1)};
     workers[0].inherited = {90};
@@ -49,7 +49,7 @@ TEST(RoleTotals, WhatIsInheritedIsNotItsOwn) {
     EXPECT_FALSE(sum_by_role(workers).at({Role::dataloader_worker, 0}).own_known);
 }
 
-TEST(RoleTotals, AProcessWithoutMemoryOfItsOwnIsStillAProcess) {
+TEST(RoleTotals, CountsProcessesWithoutAnAddressSpace) {
     const Process all[] = {process(Role::other, std::nullopt, std::nullopt, 1)};
     const auto sums = sum_by_role(all);
     EXPECT_EQ(sums.at({Role::other, std::nullopt}).processes, 1U);

@@ -41,7 +41,7 @@ TEST(RoleDecider, AForkOfATrainerThatIsSeenOnAGpuIsATrainer) {
     EXPECT_EQ(tree.decided_by(decider).at(3).role, Role::dataloader_worker) << "its name says so";
 }
 
-TEST(RoleDecider, ARankThatIsSpawnedIsKnownByTheGpu) {
+TEST(RoleDecider, ASpawnedProcessOnAGpuIsATrainer) {
     RoleDecider decider;
     const std::vector<std::string> spawned{"python", "-c",
                                            "from multiprocessing.spawn import spawn_main; spawn_main()"};
@@ -68,7 +68,7 @@ TEST(RoleDecider, ATrainerWithoutARankHasTheIndexOfItsGpu) {
     EXPECT_EQ(roles.at(5).rank, std::nullopt) << "it is no trainer";
 }
 
-TEST(RoleDecider, AnyProgramOnAGpuTrainsUnlessItIsKnownForSomethingElse) {
+TEST(RoleDecider, AProgramOnAGpuIsATrainerUnlessItHasAnotherKnownRole) {
     RoleDecider decider;
     const Tree tree{{.pid = 1, .comm = "llm", .argv = {"llm"}, .gpu_context = true},
                     {.pid = 2, .comm = "llm", .argv = {"llm"}},
@@ -148,7 +148,7 @@ TEST(RoleDecider, MemoryFromBeforeExecDoesNotCount) {
     EXPECT_EQ(tree.decided_by(decider).at(3).role, Role::other);
 }
 
-TEST(RoleDecider, AForkWhoseArgvIsNotKnownHasItsParents) {
+TEST(RoleDecider, AForkWithoutArgvInheritsTheArgvOfItsParent) {
     const Tree tree{{.pid = 2, .comm = "x", .argv = {"/usr/bin/bash"}},
                     {.pid = 3, .parent = 2, .comm = "x", .forked = true}};
     EXPECT_EQ(tree.decided().at(3).role, Role::launcher);
@@ -209,7 +209,7 @@ TEST(RoleDecider, EndedProcessesAreForgotten) {
     EXPECT_EQ(tree.decided_by(decider).at(2).role, Role::other) << "no data of the earlier process is left";
 }
 
-TEST(RoleDecider, TenThousandProcessesInOneLineAreCheapTheSecondTime) {
+TEST(RoleDecider, DecidesAChainOfTenThousandProcessesQuicklyTheSecondTime) {
     constexpr pid_t kCount = 10'000;
     Tree tree{{.pid = 1, .comm = "python", .argv = kTrain, .rank = 9}};
     for (pid_t pid = 2; pid <= kCount; ++pid)

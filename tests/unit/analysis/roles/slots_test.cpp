@@ -27,7 +27,7 @@ TEST(Slots, AreGivenInTheOrderOfStarts) {
     EXPECT_THAT(slots.assign(all), ElementsAre(Optional(2), Optional(0), Optional(1))) << "the slots stay the same";
 }
 
-TEST(Slots, OfTheLastEpochAreThoseOfTheNext) {
+TEST(Slots, AreReusedByTheWorkersOfTheNextEpoch) {
     SlotAssigner slots;
     slots.assign(std::vector{worker(10), worker(11)});
     EXPECT_THAT(slots.assign(std::vector{ended(worker(10)), ended(worker(11)), worker(20), worker(21)}),
@@ -51,7 +51,7 @@ TEST(Slots, AreCountedForEachJobRoleAndRank) {
                 ElementsAre(Optional(0), Optional(0), Optional(0), Optional(0), Optional(1)));
 }
 
-TEST(Slots, OnlyWorkersHaveThem) {
+TEST(Slots, OnlyWorkersHaveSlots) {
     SlotAssigner slots;
     EXPECT_THAT(slots.assign(std::vector{worker(10, Role::trainer), worker(11, Role::other)}),
                 ElementsAre(std::nullopt, std::nullopt));

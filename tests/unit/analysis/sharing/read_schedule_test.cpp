@@ -45,7 +45,7 @@ Played play(const std::vector<Candidate>& all, Seconds per_mib, int seconds) {
     return played;
 }
 
-TEST(ReadSchedule, TheBiggestForkedWorkerIsFirstAndEveryoneIsReadSoon) {
+TEST(ReadSchedule, ReadsTheLargestForkedWorkerFirstAndThenAllOthers) {
     ReadSchedule schedule;
     const std::vector<Candidate> all = {other(1, mib(200)), forked(2, mib(10)), forked(3, mib(90))};
     EXPECT_THAT(pids(schedule.choose(Seconds{0}, all)), ElementsAre(3, 2, 1));
@@ -97,7 +97,7 @@ TEST(ReadSchedule, AHugeProcessIsSampledAndDoesNotStarveTheOthers) {
     EXPECT_GE(played.read_at.at(3).size(), 50U);
 }
 
-TEST(ReadSchedule, NoWalkThatComesNearTheLimitIsTried) {
+TEST(ReadSchedule, AvoidsWalksThatWouldExceedTheTimeLimit) {
     for (const double ns_per_page : {2.0, 100.0, 150.0, 350.0}) {
         std::vector<Candidate> all;
         for (pid_t pid = 1; pid <= 12; ++pid) all.push_back(forked(pid, mib(1ULL << pid)));
@@ -107,7 +107,7 @@ TEST(ReadSchedule, NoWalkThatComesNearTheLimitIsTried) {
     }
 }
 
-TEST(ReadSchedule, FastWalksOfHugePagesDoNotMakeItCareless) {
+TEST(ReadSchedule, FastWalksOfHugePagesDoNotAllowLargeWalks) {
     ReadSchedule schedule;
     const Candidate fast = forked(1, mib(400)), slow = forked(2, mib(3000));
     for (double second = 0; second < 600; ++second)

@@ -14,7 +14,7 @@ using test::SharedJob;
 using test::three_workers;
 using testing::HasSubstr;
 
-TEST(Sharing, WhereNothingCanBeReadTheSumsSpeakAlone) {
+TEST(Sharing, WithoutPageReadingsOnlySumsAreUsed) {
     SharedJob job;
     job.readable = false;
     begin(job, {11, 12, 13});
@@ -29,7 +29,7 @@ TEST(Sharing, WhereNothingCanBeReadTheSumsSpeakAlone) {
     EXPECT_FALSE(job.latest().unshared.at({Role::dataloader_worker}).confirmed);
 }
 
-TEST(Sharing, SumsThatAreNotExactDoNotAddUp) {
+TEST(Sharing, ErrorsOfTheSumsDoNotAccumulate) {
     SharedJob job;
     job.readable = false;
     begin(job, {11});
@@ -41,7 +41,7 @@ TEST(Sharing, SumsThatAreNotExactDoNotAddUp) {
     EXPECT_LE(job.unshared(), 8);
 }
 
-TEST(Sharing, WhereTheCgroupHasOthersInItThePagesSpeakAlone) {
+TEST(Sharing, WithOtherProcessesInTheCgroupOnlyPageReadingsAreUsed) {
     SharedJob job;
     job.cgroup_is_ours = false;
     begin(job, {11});
@@ -66,7 +66,7 @@ TEST(Sharing, OlderWorkersCountFromTheFirstTick) {
     EXPECT_THAT(job.latest().explanation, HasSubstr("1 worker has copied 100 MiB of the trainer's pages since"));
 }
 
-TEST(Sharing, AnExecEndsIt) {
+TEST(Sharing, AnExecEndsUnSharing) {
     SharedJob job = three_workers();
     job.copy(11, mib(200));
     job.tick();
@@ -94,7 +94,7 @@ TEST(Sharing, AForkedProcessWithWorkersOfItsOwnIsNotChargedWithTheirCopies) {
     EXPECT_FALSE(job.latest().unshared.contains({Role::trainer}));
 }
 
-TEST(Sharing, BetweenTwoReadsTheSumsSpeakAndThenThePagesConfirmIt) {
+TEST(Sharing, SumsAreUsedUntilThePageReadingsConfirmThem) {
     SharedJob job = three_workers();
     job.read_every = 1000;
     job.tick();
@@ -113,7 +113,7 @@ TEST(Sharing, BetweenTwoReadsTheSumsSpeakAndThenThePagesConfirmIt) {
     EXPECT_THAT(job.latest().explanation, HasSubstr("3 workers have copied 300 MiB"));
 }
 
-TEST(Sharing, ThePagesTakeBackWhatTheSumsGotWrong) {
+TEST(Sharing, PageReadingsCorrectTheSums) {
     SharedJob job = three_workers();
     job.read_every = 1000;
     for (int i = 0; i < 10; ++i) {
@@ -129,7 +129,7 @@ TEST(Sharing, ThePagesTakeBackWhatTheSumsGotWrong) {
     EXPECT_TRUE(job.latest().unshared.at({Role::dataloader_worker}).confirmed);
 }
 
-TEST(Sharing, WhatWasConfirmedStaysAndGoesOnFromThere) {
+TEST(Sharing, SumsContinueFromTheConfirmedValue) {
     for (const int every : {1, 3, 10, 40}) {
         SharedJob job = three_workers();
         job.read_every = every;
@@ -147,7 +147,7 @@ TEST(Sharing, WhatWasConfirmedStaysAndGoesOnFromThere) {
     }
 }
 
-TEST(Sharing, LittleIsNotWorthASentence) {
+TEST(Sharing, SmallAmountsHaveNoSentence) {
     SharedJob job = three_workers();
     job.copy(11, mib(60));
     job.tick();

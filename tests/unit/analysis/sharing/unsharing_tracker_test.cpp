@@ -12,7 +12,7 @@ using test::mib;
 using test::SharedJob;
 using test::three_workers;
 
-TEST(Sharing, AForkWithoutWritingIsNone) {
+TEST(Sharing, AForkWithoutWritesCopiesNothing) {
     SharedJob job = three_workers();
     for (int i = 0; i < 10; ++i) job.tick();
     EXPECT_EQ(job.unshared(), 0);
@@ -48,7 +48,7 @@ TEST(Sharing, CopiesInTheTickOfTheForkAreFoundToo) {
     EXPECT_NEAR(job.unshared(), 300, 1);
 }
 
-TEST(Sharing, AParentThatGrewBeforeItForkedInTheSameTickHasPassedThatOn) {
+TEST(Sharing, GrowthOfTheParentBeforeAForkInTheSameTickIsShared) {
     SharedJob job;
     job.start(1, mib(1));
     job.tick();
@@ -64,7 +64,7 @@ TEST(Sharing, AParentThatGrewBeforeItForkedInTheSameTickHasPassedThatOn) {
     EXPECT_TRUE(job.latest().unshared.at({Role::dataloader_worker, std::nullopt}).confirmed);
 }
 
-TEST(Sharing, GrowthIsNone) {
+TEST(Sharing, GrowthIsNoUnSharing) {
     for (const std::uint64_t pages_per_fault : {1ULL, 512ULL}) {
         SharedJob job = three_workers();
         for (int i = 0; i < 50; ++i) {
@@ -76,7 +76,7 @@ TEST(Sharing, GrowthIsNone) {
     }
 }
 
-TEST(Sharing, WorkersThatAllocateAndFreeAllTheTimeAreNone) {
+TEST(Sharing, RepeatedAllocationsAndFreesAreNoUnSharing) {
     SharedJob job = three_workers();
     for (int i = 0; i < 50; ++i) {
         for (const pid_t pid : {11, 12, 13}) i % 2 ? job.shrink(pid, mib(30)) : job.grow(pid, mib(30));
@@ -117,7 +117,7 @@ TEST(Sharing, EachWorkerIsChargedWithItsOwnCopies) {
     EXPECT_NEAR(static_cast<double>(job.latest().unshared.at({Role::helper}).bytes.n), 180 << 20, 1 << 20);
 }
 
-TEST(Sharing, SharedMemoryThatTheParentFreesIsNone) {
+TEST(Sharing, SharedMemoryThatTheParentFreesIsNoUnSharing) {
     SharedJob job = three_workers();
     for (int i = 0; i < 20; ++i) {
         job.free_shared(1, mib(20));
@@ -128,7 +128,7 @@ TEST(Sharing, SharedMemoryThatTheParentFreesIsNone) {
     EXPECT_EQ(job.unshared(), 0);
 }
 
-TEST(Sharing, WhatOthersStopSharingIsNoCopyWithoutAFault) {
+TEST(Sharing, PagesThatOthersStopSharingAreNoCopiesWithoutFaults) {
     SharedJob job = three_workers();
     job.becomes_own(11, mib(500));
     job.tick();
@@ -152,7 +152,7 @@ TEST(Sharing, PagesThatOthersStopSharingDoNotReduceRealCopies) {
     EXPECT_EQ(job.latest().unshared.at({Role::helper}).bytes.n, 0U);
 }
 
-TEST(Sharing, AFaultyWorkerThatIsTheLastToShareIsHeldToTheSums) {
+TEST(Sharing, TheSumsBoundAFaultingWorkerThatIsTheLastToShare) {
     SharedJob job = three_workers();
     for (int i = 0; i < 20; ++i) {
         job.becomes_own(11, mib(20));
@@ -162,7 +162,7 @@ TEST(Sharing, AFaultyWorkerThatIsTheLastToShareIsHeldToTheSums) {
     EXPECT_LE(job.unshared(), 1);
 }
 
-TEST(Sharing, SwapIsNone) {
+TEST(Sharing, SwappedOutMemoryIsNoUnSharing) {
     SharedJob job;
     job.readable = false;
     begin(job, {11, 12, 13});
@@ -197,7 +197,7 @@ TEST(Sharing, TheSharedPagesOfAnEndedWorkerAreNotCountedForTheOthers) {
     EXPECT_EQ(job.unshared(), 0);
 }
 
-TEST(Sharing, NeverGoesDownWhileAWorkerLivesAndEndsWithIt) {
+TEST(Sharing, DoesNotDecreaseWhileAWorkerLivesAndEndsWithIt) {
     SharedJob job = three_workers();
     job.copy(11, mib(200));
     job.copy(12, mib(100));
@@ -240,7 +240,7 @@ TEST(Sharing, EachGenerationOfWorkersBeginsAtNothing) {
     }
 }
 
-TEST(Sharing, AStormOfForksIsNone) {
+TEST(Sharing, AStormOfForksIsNoUnSharing) {
     SharedJob job = three_workers();
     for (pid_t pid = 100; pid < 400; ++pid) {
         job.fork(1, pid, Role::other);

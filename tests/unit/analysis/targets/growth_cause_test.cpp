@@ -22,14 +22,14 @@ TEST(GrowthCause, IsThePartThatMakesUpMoreThanHalfOfTheRise) {
     EXPECT_NEAR(static_cast<double>(cause->bytes.n) / kMiB, 0.6 * 0.875 * 600, 10);
 }
 
-TEST(GrowthCause, IsNoneWhereNoPartMakesUpHalf) {
+TEST(GrowthCause, IsUnknownIfNoPartHasHalfOfTheRise) {
     PartsHistory history(Seconds(5));
     for (double t = 0; t < 600; t += 1)
         history.add(Seconds(t), {.judged = mib(500 + t), .unshared = mib(0.4 * t), .shmem = mib(0.4 * t)});
     EXPECT_FALSE(history.cause_since(Seconds(0)));
 }
 
-TEST(GrowthCause, IsOfWhatRoseSinceTheLeakBeganNotOfWhatWasThere) {
+TEST(GrowthCause, IgnoresGrowthBeforeTheLeakBegan) {
     PartsHistory history(Seconds(5));
     for (double t = 0; t < 2000; t += 1) {
         const double copied = std::min(t, 400.0);  // only at the start
@@ -63,14 +63,14 @@ TEST(GrowthCause, IsKnownAfterDaysToo) {
     EXPECT_GT(cause->share, 0.95);
 }
 
-TEST(GrowthCause, OfAFallThereIsNone) {
+TEST(GrowthCause, AFallHasNoCause) {
     PartsHistory history(Seconds(5));
     for (double t = 0; t < 100; t += 1) history.add(Seconds(t), {.judged = mib(500 - t), .shmem = mib(t)});
     EXPECT_FALSE(history.cause_since(Seconds(0)));
     EXPECT_FALSE(PartsHistory(Seconds(5)).cause_since(Seconds(0)));
 }
 
-TEST(HeldParts, PageTablesAreWhatTheCgroupSaysElseWhatItsProcessesHave) {
+TEST(HeldParts, PageTablesComeFromTheCgroupOrFromItsProcesses) {
     TargetSnapshot target;
     target.memory.unreclaimable = mib(100);
     target.memory.by_kind = {.anon = mib(60), .shmem = mib(10), .kernel = mib(40)};

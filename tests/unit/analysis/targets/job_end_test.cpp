@@ -33,7 +33,7 @@ TEST(JobEnd, AJobThatGoesOnHasNoEnd) {
     EXPECT_FALSE(end.update(job(), gib(12), 12));
 }
 
-TEST(JobEnd, WhenNoProcessIsLeftItHasEndedOnce) {
+TEST(JobEnd, TheExitOfAllProcessesEndsTheJobOnce) {
     JobEnd end;
     end.update(job(), gib(12), std::nullopt);
     EXPECT_TRUE(end.update({}, gib(1), std::nullopt));
@@ -41,7 +41,7 @@ TEST(JobEnd, WhenNoProcessIsLeftItHasEndedOnce) {
     EXPECT_FALSE(end.update(job(), gib(12), std::nullopt)) << "the first tick is not an end";
 }
 
-TEST(JobEnd, TheProcessThatHeldMostIsGone) {
+TEST(JobEnd, TheExitOfTheLargestProcessEndsTheJob) {
     JobEnd end;
     end.update(job(), gib(12), std::nullopt);
     TargetSnapshot after = job();
@@ -49,7 +49,7 @@ TEST(JobEnd, TheProcessThatHeldMostIsGone) {
     EXPECT_TRUE(end.update(after, gib(12), std::nullopt)) << "its memory may take a while to be freed";
 }
 
-TEST(JobEnd, ANewProcessWithAnOldPidIsNotTheOld) {
+TEST(JobEnd, DistinguishesProcessesOfTheSamePid) {
     JobEnd end;
     end.update(job(), gib(12), std::nullopt);
     TargetSnapshot after = job();
@@ -57,7 +57,7 @@ TEST(JobEnd, ANewProcessWithAnOldPidIsNotTheOld) {
     EXPECT_TRUE(end.update(after, gib(12), std::nullopt));
 }
 
-TEST(JobEnd, WorkersThatAreForkedAnewAreNoEndUnlessTheyWereKilled) {
+TEST(JobEnd, TheExitOfWorkersEndsTheJobOnlyIfTheyWereKilled) {
     JobEnd end;
     end.update(job(), gib(12), 20);
     TargetSnapshot after = job();
@@ -71,7 +71,7 @@ TEST(JobEnd, WorkersThatAreForkedAnewAreNoEndUnlessTheyWereKilled) {
     EXPECT_TRUE(killed.update(after, gib(11), std::nullopt));
 }
 
-TEST(JobEnd, ASmallProcessThatGoesIsNoEndUnlessItMadeTheJobGrow) {
+TEST(JobEnd, TheExitOfASmallProcessEndsTheJobOnlyIfItWasTheGrower) {
     TargetSnapshot after = job();
     remove(after, 10);
     JobEnd end;

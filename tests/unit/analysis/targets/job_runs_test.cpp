@@ -97,7 +97,7 @@ TEST(JobRuns, EveryJobThatCameAndDiedBetweenTwoTicksIsARun) {
     }
 }
 
-TEST(JobRuns, ACommandOfTheShellIsNone) {
+TEST(JobRuns, AShortShellCommandBeginsNoRun) {
     Runs job;
     const ProcessId trainer = job.start(Role::trainer);
     job.tick();
@@ -111,7 +111,7 @@ TEST(JobRuns, ACommandOfTheShellIsNone) {
     EXPECT_EQ(job.current(), run) << "the results of the ended run can still be read";
 }
 
-TEST(JobRuns, AProgramOfAnyKindBeginsOneOnceItHoldsMemory) {
+TEST(JobRuns, AnyProgramThatHoldsMemoryBeginsARun) {
     Runs job;
     job.end(job.start(Role::trainer));
     job.tick();
@@ -155,7 +155,7 @@ TEST(JobRuns, WorkersThatOutliveTheirTrainerDoNotCountForTheNext) {
     EXPECT_GT(job.of(next), run);
 }
 
-TEST(JobRuns, TheJobThatHeldMostOfTheMemoryEndsThemBesideOthers) {
+TEST(JobRuns, TheEndOfTheLargestJobEndsTheRunWhileOtherProcessesContinue) {
     Runs job;
     const ProcessId notebook = job.start(Role::other);
     const ProcessId first = job.start(Role::trainer);
@@ -173,7 +173,7 @@ TEST(JobRuns, TheJobThatHeldMostOfTheMemoryEndsThemBesideOthers) {
     EXPECT_EQ(job.of(notebook), run);
 }
 
-TEST(JobRuns, ASupervisorGoesWithTheJobThatItStarts) {
+TEST(JobRuns, ASupervisorMovesToTheRunOfTheJobThatItStarts) {
     Runs job;
     const ProcessId supervisor = job.start(Role::trainer, 50 * kMiB);
     ProcessId trainer = job.start(Role::trainer, 100 * kMiB, supervisor.pid);
@@ -190,7 +190,7 @@ TEST(JobRuns, ASupervisorGoesWithTheJobThatItStarts) {
     }
 }
 
-TEST(JobRuns, AProcessThatIsThereMayBeginTheNextRunOnlyWhenTheLastIsOver) {
+TEST(JobRuns, ARunningProcessMayBeginARunOnlyAfterThePreviousRunEnded) {
     Runs job;
     const ProcessId trainer = job.start(Role::trainer);
     job.start(Role::other, kMiB);
@@ -214,7 +214,7 @@ TEST(JobRuns, ADeathIsOfTheRunOfItsProcess) {
     EXPECT_EQ(out.deaths.front().run, job.runs.previous());
 }
 
-TEST(JobRuns, OfTwoTargetsNeverHaveTheSameNumber) {
+TEST(JobRuns, RunsOfTwoTargetsHaveDifferentNumbers) {
     const auto numbers = std::make_shared<RunNumbers>();
     EXPECT_NE(JobRuns(numbers).current(), JobRuns(numbers).current());
 }

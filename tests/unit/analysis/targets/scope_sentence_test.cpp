@@ -21,7 +21,7 @@ ProcessHeap heap_of(pid_t pid, double time, std::uint64_t malloc_free, std::uint
     return {.role = {Role::trainer}, .census = census};
 }
 
-TEST(ScopeSentence, DescribesFreeMemoryInsteadOfTheAdviceAndKeepsTheWordOfALeak) {
+TEST(ScopeSentence, DescribesFreeMemoryInsteadOfTheAdviceForALeak) {
     TargetSnapshot target;
     target.heap = {heap_of(1, 1000, 600, 400)};
     ScopeVerdict verdict{.judgement = {.verdict = Verdict::leaking, .rise = 5e8}};

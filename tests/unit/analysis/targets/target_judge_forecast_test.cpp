@@ -130,14 +130,14 @@ TEST(TargetJudge, ARiseNearTheLimitIsForeseenWithoutAVerdict) {
     EXPECT_THAT(watched.latest.verdict()->explanation, HasSubstr("lately rose by"));
 }
 
-TEST(TargetJudge, BelowFourFifthsARiseOfAMinuteSaysNothing) {
+TEST(TargetJudge, ARiseOfAMinuteBelowEightyPercentHasNoForecast) {
     Watched watched;
     watched.run(60, [&](double t) { return job(static_cast<std::uint64_t>((20 + 0.95 * t) / 100 * 16 * kGiB)); }, 1);
     EXPECT_FALSE(watched.forecast());
 }
 
 // Validations that take the job from 70 to 93 % in 20 s, every five minutes.
-TEST(TargetJudge, ASpikeThatIsKnownAndFitsIsNoTrend) {
+TEST(TargetJudge, ASpikeBelowAKnownPeakIsNoTrend) {
     Watched watched;
     int foreseen = 0;
     const auto validations = [&](double t) {
@@ -175,7 +175,7 @@ TEST(TargetJudge, TheTrendFollowsItsSettings) {
     EXPECT_NEAR(watched.forecast()->eta.count(), 80, 5);
 }
 
-TEST(TargetJudge, WhenTheJobIsGoneNothingIsForeseenForIt) {
+TEST(TargetJudge, AnEndedJobHasNoForecast) {
     Watched watched;
     watched.run(3600, [](double t) { return job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2); });
     ASSERT_TRUE(watched.forecast());
@@ -196,7 +196,7 @@ TEST(TargetJudge, WhenTheJobIsGoneNothingIsForeseenForIt) {
 }
 
 // The kernel needs some time to free the memory of a large process after the process has left the tree.
-TEST(TargetJudge, WhenTheJobIsGoneItsTrendIsOverThoughItsMemoryIsStillThere) {
+TEST(TargetJudge, AnEndedJobHasNoTrendWhileItsMemoryIsBeingFreed) {
     Watched watched;
     watched.run(88, [](double t) { return job(static_cast<std::uint64_t>((60 + t) / 151 * 16 * kGiB)); }, 1);
     ASSERT_TRUE(watched.forecast());
@@ -214,7 +214,7 @@ TEST(TargetJudge, WhenTheJobIsGoneItsTrendIsOverThoughItsMemoryIsStillThere) {
     EXPECT_FALSE(watched.forecast());
 }
 
-TEST(TargetJudge, TopsOfATrainerThatWasReplacedDoNotSilenceTheTrendOfTheNext) {
+TEST(TargetJudge, PeaksOfAReplacedTrainerDoNotSuppressTheTrendOfTheNext) {
     Watched watched;
     watched.run(
         61, [](double t) { return job(static_cast<std::uint64_t>((2 + 12 * std::fmod(t, 20) / 20) * kGiB)); }, 1);
@@ -231,7 +231,7 @@ TEST(TargetJudge, TopsOfATrainerThatWasReplacedDoNotSilenceTheTrendOfTheNext) {
     EXPECT_TRUE(watched.forecast()) << "it is not known yet that the memory of the new trainer falls back";
 }
 
-TEST(TargetJudge, WhenTheTrainerIsReplacedWhatWasForeseenOfTheOldOneIsOver) {
+TEST(TargetJudge, ANewTrainerHasNoForecastUntilItLeaks) {
     Watched watched;
     watched.run(3600, [](double t) { return job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2); });
     ASSERT_TRUE(watched.forecast());
@@ -308,7 +308,7 @@ TEST(TargetJudge, AFallOfTheSameTrainerIsNoRestart) {
     EXPECT_FALSE(watched.latest.verdict()->judgement.loop);
 }
 
-TEST(TargetJudge, WhatOthersFillIsStillForeseenWhenTheJobIsGone) {
+TEST(TargetJudge, ForecastsALimitThatOtherJobsFillAfterTheJobEnded) {
     Watched watched;
     const auto on_host = [](TargetSnapshot target, double t) {
         add_limit(target, "host", 64 * kGiB, 8 * kGiB + static_cast<std::uint64_t>(t) * 4 * kMiB);
@@ -321,7 +321,7 @@ TEST(TargetJudge, WhatOthersFillIsStillForeseenWhenTheJobIsGone) {
     EXPECT_EQ(watched.forecast()->limit->owner, "host");
 }
 
-TEST(TargetJudge, WhatTheJobFilledIsNotForeseenAnyMoreWhenItIsGone) {
+TEST(TargetJudge, ForecastsNoLimitThatOnlyTheEndedJobFilled) {
     Watched watched;
     const auto on_host = [](TargetSnapshot target) {
         target.memory.candidates.clear();

@@ -58,7 +58,7 @@ TEST(TargetJudge, NamesTheLineBeforeThereIsAVerdict) {
     EXPECT_THAT(watched.latest.verdict()->explanation, Not(HasSubstr("So far")));
 }
 
-TEST(TargetJudge, ALineThatOnlyTouchedMemoryIsNotNamedBeforeTheVerdictEither) {
+TEST(TargetJudge, BeforeTheVerdictNamesNoLineThatOnlyTouchedMemory) {
     Watched watched;
     watched.run(60, [](double t) { return job_that_grows_at("validate (train.py:35)", t, false); });
     EXPECT_THAT(watched.latest.verdict()->explanation, Not(HasSubstr("train.py")));
@@ -137,7 +137,7 @@ double called_after(std::string (*line_at)(double seconds)) {
     return called;
 }
 
-TEST(TargetJudge, IsSoonerWhereTheSameLineGrowsAndLaterWhereEachTimeItIsAnother) {
+TEST(TargetJudge, AccusesSoonerIfTheSameLineGrowsEachTime) {
     const double same = called_after([](double) { return std::string("validate"); });
     const double other = called_after([](double t) { return "part " + std::to_string(static_cast<int>(t) / 60); });
     ASSERT_GT(same, 0);
@@ -153,7 +153,7 @@ TEST(TargetJudge, ABigFlatRoleIsConstantOverhead) {
               "20 compile workers hold 7.8 GiB, flat: constant overhead, no leak.");
 }
 
-TEST(TargetJudge, ARoleThatIsAwayHasNoVerdictUntilItIsBack) {
+TEST(TargetJudge, ARoleWithoutProcessesHasNoVerdictUntilItReturns) {
     Watched watched;
     watched.run(600, [](double) { return job(2 * kGiB, 4); });
     EXPECT_NE(watched.of(Role::compile_worker), nullptr);
@@ -217,7 +217,7 @@ TEST(TargetJudge, ARoleIsNotJudgedWhileItsOwnMemoryIsGuessed) {
     EXPECT_LE(watched.latest.verdict()->judgement.samples, 6U) << "with --pid the whole target is not judged either";
 }
 
-TEST(TargetJudge, SaysThatUnSharingIsWhyItLeaksAndNothingElse) {
+TEST(TargetJudge, NamesUnSharingAsTheOnlyCauseOfALeak) {
     Watched watched;
     watched.run(3600, [](double t) {
         return job_with_workers(2 * kGiB, 50 * kMiB, static_cast<std::uint64_t>(t) * kMiB / 10);
@@ -239,7 +239,7 @@ TEST(TargetJudge, SaysThatUnSharingIsWhyItLeaksAndNothingElse) {
     EXPECT_FALSE(adds_to(watched.latest, *workers)) << "it would repeat the verdict of the target";
 }
 
-TEST(TargetJudge, SaysSoInAWarmUpToo) {
+TEST(TargetJudge, NamesUnSharingAsTheCauseOfAWarmUp) {
     Watched watched;
     watched.run(
         900, [](double t) { return job_with_workers(2 * kGiB, 50 * kMiB, static_cast<std::uint64_t>(t) * kMiB / 10); });
@@ -314,7 +314,7 @@ TEST(TargetJudge, AWorkerDoesNotGrowBecauseItsTrainerRewritesPages) {
     EXPECT_FALSE(watched.latest.verdict()->grower);
 }
 
-TEST(TargetJudge, LeavesRoomForTheKernelsMark) {
+TEST(TargetJudge, LeavesRoomForThePeakThatTheKernelReports) {
     Watched watched;
     watched.run(7200,
                 [](double t) {  // half a minute at 3 GiB every ten minutes; the kernel saw 3.5 GiB between two ticks
@@ -332,7 +332,7 @@ TEST(JudgedMemory, CountsEachPageOfATreeOnce) {
     EXPECT_EQ(judged_memory(target).n, (400 + 8 * 15) * kMiB);
 }
 
-TEST(JudgedMemory, IsTheTreesAnonWhereTheTargetIsNoCgroup) {
+TEST(JudgedMemory, IsTheAnonymousMemoryOfTheProcessesIfTheTargetIsNoCgroup) {
     TargetSnapshot target = job(2 * kGiB);
     target.memory.unreclaimable = {9 * kGiB};
     target.memory.swap = {kGiB};

@@ -24,7 +24,7 @@ TEST(Forecast, ALeakReachesTheLimitAtItsRate) {
     EXPECT_GT(*expected->latest, expected->eta);
 }
 
-TEST(Forecast, TheSpikeOnTopIsWhatReachesIt) {
+TEST(Forecast, CountsASpikeOnTopOfALeak) {
     const Judgement leak =
         judge(drawn(3600, 5, [](double t) { return kGiB * (6 + t / 3600 + (std::fmod(t, 300) < 10 ? 4 : 0)); }));
     const auto expected = forecast(leak, gib(16));
@@ -32,7 +32,7 @@ TEST(Forecast, TheSpikeOnTopIsWhatReachesIt) {
     EXPECT_NEAR(expected->eta.count(), 5 * 3600, 600);
 }
 
-TEST(Forecast, AStepReachesIt) {
+TEST(Forecast, ALeakInStepsReachesTheLimitWithAStep) {
     const Judgement leak = judge(drawn(5400, 1, [](double t) { return kGiB * (2 + std::floor(t / 600) / 4); }));
     ASSERT_EQ(leak.verdict, Verdict::leaking);
     const auto expected = forecast(leak, gib(4.6));
@@ -40,7 +40,7 @@ TEST(Forecast, AStepReachesIt) {
     EXPECT_NEAR(expected->eta.count(), 2 * 600, 90);
 }
 
-TEST(Forecast, AWarmUpMayAsWellNeverReachIt) {
+TEST(Forecast, AWarmUpHasNoLatestTime) {
     const Judgement warming = judge(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); }));
     const auto expected = forecast(warming, gib(20));
     ASSERT_TRUE(expected);
@@ -49,12 +49,12 @@ TEST(Forecast, AWarmUpMayAsWellNeverReachIt) {
     EXPECT_FALSE(expected->latest);
 }
 
-TEST(Forecast, WhatDoesNotGrowHasNone) {
+TEST(Forecast, AFlatSeriesHasNoForecast) {
     EXPECT_FALSE(forecast(judge(drawn(3600, 5, [](double) { return 6 * kGiB; })), gib(7)));
     EXPECT_FALSE(forecast(Judgement{}, gib(7)));
 }
 
-TEST(Forecast, UnlessTheNextSpikeCrosses) {
+TEST(Forecast, SpikesHaveAForecastIfTheNextOneReachesTheLimit) {
     const Judgement spiky =
         judge(drawn(3600, 5, [](double t) { return kGiB * (6 + (std::fmod(t, 300) < 10 ? 4 : 0)); }));
     EXPECT_FALSE(forecast(spiky, gib(11)));
@@ -68,7 +68,7 @@ Judgement leak_of_a_gibibyte_an_hour() {
     return judge(drawn(3600, 1, [](double t) { return kGiB * (4 + t / 3600); }));
 }
 
-TEST(ForecastAt, TheTimeThatIsLeftPassesWithTheClock) {
+TEST(ForecastAt, TheEtaDecreasesWithTime) {
     const Judgement leak = leak_of_a_gibibyte_an_hour();
     const double eta = forecast(leak, gib(8))->eta.count();
     for (const double later : {0.0, 10.0, 60.0, 360.0}) {
@@ -80,7 +80,7 @@ TEST(ForecastAt, TheTimeThatIsLeftPassesWithTheClock) {
     }
 }
 
-TEST(ForecastAt, ItIsNeverMoreThanTheHeadroomAllowsAtThatRate) {
+TEST(ForecastAt, TheEtaIsAtMostHeadroomDividedByRate) {
     const Judgement leak = leak_of_a_gibibyte_an_hour();
     const auto aged = forecast_at(leak, gib(8), Seconds(3605), gib(7.75));
     ASSERT_TRUE(aged);
@@ -96,21 +96,21 @@ TEST(ForecastAt, ItIsNeverBelowZero) {
     EXPECT_EQ(aged->earliest, Seconds(0));
 }
 
-TEST(ForecastAt, GrowthThatHasStoppedDoesNotRunDown) {
+TEST(ForecastAt, TheEtaStaysWhileMemoryDoesNotGrow) {
     const Judgement leak = leak_of_a_gibibyte_an_hour();
     const auto aged = forecast_at(leak, gib(8), Seconds(3600 + 360), gib(5));
     ASSERT_TRUE(aged);
     EXPECT_NEAR(aged->eta.count(), 3 * 3600, 60);
 }
 
-TEST(ForecastAt, MemoryThatWasGivenBackBuysTime) {
+TEST(ForecastAt, FreedMemoryExtendsTheEta) {
     const Judgement leak = leak_of_a_gibibyte_an_hour();
     const auto aged = forecast_at(leak, gib(8), Seconds(3610), gib(2));
     ASSERT_TRUE(aged);
     EXPECT_NEAR(aged->eta.count(), 6 * 3600, 60);
 }
 
-TEST(ForecastAt, AWarmUpAgesToo) {
+TEST(ForecastAt, TheEtaOfAWarmUpDecreasesWithTime) {
     const Judgement warming = judge(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); }));
     const auto aged = forecast_at(warming, gib(20), Seconds(1000), gib(12));
     ASSERT_TRUE(aged);
@@ -119,7 +119,7 @@ TEST(ForecastAt, AWarmUpAgesToo) {
     EXPECT_FALSE(aged->latest);
 }
 
-TEST(ForecastAt, StepsAndSpikesAgeByTheClockAlone) {
+TEST(ForecastAt, TheEtaOfStepsAndSpikesDependsOnTimeOnly) {
     const Judgement steps = judge(drawn(5400, 1, [](double t) { return kGiB * (2 + std::floor(t / 600) / 4); }));
     ASSERT_TRUE(steps.steps);
     const double step_eta = forecast(steps, gib(4.6))->eta.count();
@@ -132,7 +132,7 @@ TEST(ForecastAt, StepsAndSpikesAgeByTheClockAlone) {
     EXPECT_NEAR(forecast_at(spiky, gib(9.5), Seconds(3640), gib(6))->eta.count(), spike_eta - 40, 1);
 }
 
-TEST(ForecastAt, ASpikeThatStayedAwayIsFollowedByTheNext) {
+TEST(ForecastAt, AfterAMissedSpikeTheNextOneIsExpected) {
     const Judgement spiky =
         judge(drawn(3600, 5, [](double t) { return kGiB * (6 + (std::fmod(t, 300) < 10 ? 4 : 0)); }));
     const double due = forecast(spiky, gib(9.5))->eta.count();
@@ -140,7 +140,7 @@ TEST(ForecastAt, ASpikeThatStayedAwayIsFollowedByTheNext) {
     EXPECT_NEAR(forecast_at(spiky, gib(9.5), Seconds(3600 + due + 100), gib(6))->eta.count(), 200, 10);
 }
 
-TEST(ForecastAt, ARateThatIsNextToNothingForetellsNothing) {
+TEST(ForecastAt, ATinyRateHasNoForecast) {
     Judgement warming = judge(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); }));
     warming.floor_slope = 1;
     EXPECT_FALSE(forecast_at(warming, gib(20), Seconds(900), gib(11)));
@@ -150,7 +150,7 @@ TEST(ForecastAt, TheRateIsThatOfTheJudgement) {
     EXPECT_NEAR(forecast_at(leak_of_a_gibibyte_an_hour(), gib(8), Seconds(3600), gib(5))->rate, kGiB / 3600, 1000);
 }
 
-TEST(Explain, AFallIsARestartOnlyIfTheProcessTreeMayShowOne) {
+TEST(Explain, CallsAFallARestartUnlessTheProcessTreeShowsNone) {
     const auto series = drawn(3600, 5, [](double t) { return t < 1200 ? 8 * kGiB : 2 * kGiB; });
     EXPECT_THAT(verdict_sentence(judge(series), series.began(), gib(64)),
                 HasSubstr("Since the restart at 20 min, the floor"));
@@ -158,7 +158,7 @@ TEST(Explain, AFallIsARestartOnlyIfTheProcessTreeMayShowOne) {
     EXPECT_THAT(verdict_sentence(known, series.began(), gib(64)), HasSubstr("Since memory fell at 20 min, the floor"));
 }
 
-TEST(Explain, EveryWordHasASentenceWithFigures) {
+TEST(Explain, EachVerdictHasASentenceWithFigures) {
     const auto said = [](const Series& series) { return verdict_sentence(judge(series), series.began(), gib(64)); };
     EXPECT_THAT(said(drawn(10, 5, [](double) { return kGiB; })), HasSubstr("too few samples"));
     EXPECT_THAT(said(drawn(3600, 5, [](double) { return 6 * kGiB; })), HasSubstr("flat at 6.0 GiB for 60 min"));

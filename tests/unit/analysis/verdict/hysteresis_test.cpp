@@ -116,7 +116,7 @@ TEST(Hysteresis, SlowGrowthRightAfterLoadingIsNotStable) {
     EXPECT_EQ(watch(6400, 5, noisy).words.back(), Verdict::leaking);
 }
 
-TEST(Hysteresis, AFallOfASpikyCurveIsNoRestartYetUnlessTheProcessTreeSaysSo) {
+TEST(Hysteresis, ARestartOfASpikyCurveIsShownLateUnlessTheProcessTreeReportsIt) {
     VerdictHysteresis hysteresis;
     Series series;
     const auto settle = [&](Verdict verdict, double until, std::optional<double> restarted, bool from_tree) {
@@ -168,7 +168,7 @@ struct ByHand {
     }
 };
 
-TEST(Hysteresis, AfterManyChangesAWordThatIsNewNeedsMoreEvidence) {
+TEST(Hysteresis, AfterManyChangesANewVerdictNeedsMoreEvidence) {
     ByHand calm;
     calm.until_shown(Verdict::warming_up);
     calm.until_shown(Verdict::stable);
@@ -228,7 +228,7 @@ TEST(Hysteresis, AfterAPauseOfTheLoadingTheNextRunNeedsThePlateauOfALongRun) {
     EXPECT_EQ(job.next.until - job.next.since, Seconds(480)) << "two fifths of the budget";
 }
 
-TEST(Hysteresis, APauseOfTheLoadingDelaysNoAccusation) {
+TEST(Hysteresis, APauseWhileLoadingDoesNotDelayAnAccusation) {
     LoadingInParts job;
     job.pause_until(Seconds(270));
     LoadingInParts sure = job;
@@ -249,7 +249,7 @@ Seconds time_of_accusation(std::initializer_list<Verdict> before, double slope, 
     return job.until_shown(then);
 }
 
-TEST(Hysteresis, AnAmbiguousCurveIsNoReasonToKeepAnAccusation) {
+TEST(Hysteresis, AfterManyChangesAnAccusationEndsAsSoonAsUsual) {
     const auto accused_for = [](std::initializer_list<Verdict> before) {
         return time_of_accusation(before, 100e3, Verdict::stable);
     };
@@ -296,7 +296,7 @@ TEST(Hysteresis, AFileIsJudgedAsAWatcherWouldAtItsLastSample) {
     }
 }
 
-TEST(CrashLoop, EveryRunThatLeaksIsALeakHoweverOftenItIsRestarted) {
+TEST(CrashLoop, RepeatedRunsThatLeakAreALeak) {
     for (const int runs : {2, 4, 7}) {
         const Watched watched = watch(5400 * (runs - 0.3), 5, loop_of(5400, 8, 5400));
         EXPECT_EQ(watched.last(), Verdict::leaking) << runs;
@@ -324,7 +324,7 @@ TEST(CrashLoop, AHealthyJobThatIsRestartedStaysHealthy) {
     EXPECT_LE(watched.words.size(), 4U);
 }
 
-TEST(CrashLoop, ATrainerThatFreesItsEpochBufferIsNone) {
+TEST(CrashLoop, ATrainerThatFreesItsEpochBufferIsNoCrashLoop) {
     // An epoch takes 50 minutes. The first one cannot be distinguished from a leak until its memory is given back.
     const Watched watched = watch(3000 * 6.5, 5, [](double t) { return kGiB * (1 + 9 * std::fmod(t, 3000) / 3000); });
     EXPECT_EQ(watched.last(), Verdict::spiky);

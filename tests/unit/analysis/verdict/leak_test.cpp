@@ -41,26 +41,26 @@ bool is_tooth(const std::vector<Ramp>& ramps) {
     return is_like_an_earlier_tooth(bins_of(ramps), last_of(ramps), kBudget);
 }
 
-TEST(AnEarlierTooth, IsOneThatRoseAsFastAndWasGivenBack) {
+TEST(AnEarlierTooth, IsARampWithTheSameRateThatWasFreed) {
     EXPECT_TRUE(is_tooth({{1300, 15, 19}, {1300, 15, 19}, {1250, 15, 18.8}}));
     EXPECT_TRUE(is_tooth({{1300, 15, 19}, {1600, 15, 20}})) << "a longer one";
     EXPECT_TRUE(is_tooth({{200, 18.4, 19}, {1600, 15, 19}})) << "the series began within it";
 }
 
-TEST(AnEarlierTooth, IsNoneOnceTheRiseGoesOnForLonger) {
+TEST(AnEarlierTooth, DoesNotExplainALongerAndHigherRise) {
     EXPECT_FALSE(is_tooth({{1300, 15, 19}, {1300, 15, 19}, {2000, 15, 21.2}})) << "too high for it, and too long";
 }
 
-TEST(AnEarlierTooth, IsNotASpike) {
+TEST(AnEarlierTooth, ASpikeIsNoTooth) {
     EXPECT_FALSE(is_tooth({{600, 15, 15}, {60, 19, 19}, {600, 15, 15}, {60, 19, 19}, {1000, 15, 18}}))
         << "it was up at once";
 }
 
-TEST(AnEarlierTooth, IsNotARunThatEnded) {
+TEST(AnEarlierTooth, AnEndedRunIsNoTooth) {
     EXPECT_FALSE(is_tooth({{4000, 20, 20.1}, {1500, 12, 18}})) << "it had stood there for an hour";
 }
 
-TEST(AnEarlierTooth, IsNoneWhereSomethingWasGivenBackMeanwhile) {
+TEST(AnEarlierTooth, DoesNotExplainARiseThatContainsAFall) {
     std::vector<Ramp> ramps{{1300, 15, 19}, {1300, 15, 19}};
     auto bins = bins_of(ramps);
     Rise both = last_of({{0, 0, 0}, {2600, 15, 19}});
@@ -69,7 +69,7 @@ TEST(AnEarlierTooth, IsNoneWhereSomethingWasGivenBackMeanwhile) {
 }
 
 // The third of three teeth, each longer than the budget: two were given back.
-TEST(AnEarlierTooth, IsNoReasonToAccuseTheNext) {
+TEST(AnEarlierTooth, TheNextToothIsNotAccused) {
     Series series;
     for (const Bin& bin : bins_of({{1230, 15, 18.8}, {1540, 15, 18.8}, {1540, 15, 18.8}})) {
         series.add(Seconds(bin.low_at), Bytes{static_cast<std::uint64_t>(bin.low)});

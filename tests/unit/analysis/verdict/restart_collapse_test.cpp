@@ -38,7 +38,7 @@ std::optional<double> collapse_of(const Sawtooth& teeth) {
 }
 
 // The fall at 1500 s is too small for a collapse.
-TEST(Collapse, IsNoneIfTheNextFallEndsATooth) {
+TEST(Collapse, IsNotDetectedIfTheNextFallEndsATooth) {
     EXPECT_FALSE(collapse_of({{0, 1000, 1500}, 1900}));
     EXPECT_FALSE(collapse_of({{0, 1000, 1500}, 2400}));
     EXPECT_FALSE(collapse_of({.falls = {0, 1000, 1500}, .until = 2600, .lasts = 20}));
@@ -46,38 +46,40 @@ TEST(Collapse, IsNoneIfTheNextFallEndsATooth) {
 
 // The falls after the one at 3000 s are too small for a collapse. A line through their teeth begins above the first of
 // them, as if a job had loaded its model.
-TEST(Collapse, IsNoneWhereEarlierFallsEndedIfSmallTeethFollow) {
+TEST(Collapse, SmallTeethAfterEarlierLargeTeethAreNoCollapse) {
     EXPECT_FALSE(collapse_of({{-300, 500, 1000, 1500, 2000, 3000, 3500, 4000, 4500, 5000, 5500}, 5900}));
 }
 
 // A fall in the first three minutes does not count as a collapse. The samples before it are no part of the next tooth.
-TEST(Collapse, IsNoneIfTheSeriesBeginsShortlyBeforeAFall) { EXPECT_FALSE(collapse_of({{-2200, 100, 2400}, 4000})); }
+TEST(Collapse, IsNotDetectedIfTheSeriesBeginsShortlyBeforeAFall) {
+    EXPECT_FALSE(collapse_of({{-2200, 100, 2400}, 4000}));
+}
 
-TEST(Collapse, IsNoneIfTheSeriesBeginsInTheMiddleOfATooth) {
+TEST(Collapse, IsNotDetectedIfTheSeriesBeginsInTheMiddleOfATooth) {
     EXPECT_FALSE(collapse_of({{-1000, 1000}, 2000}));
     EXPECT_FALSE(collapse_of({{-1000, 1000}, 3000}));
     // After a whole tooth, a fall to a much lower level ends the job.
     EXPECT_TRUE(collapse_of({.falls = {0, 2000, 4000}, .until = 5500, .lowered = {4000, 2 * kGiB}}));
 }
 
-TEST(Collapse, IsNoneIfALongToothIsNotHigherThanAnEarlierOne) {
+TEST(Collapse, IsNotDetectedIfALongToothIsNotHigherThanAnEarlierOne) {
     EXPECT_FALSE(collapse_of({{0, 3000, 5000}, 7900}));
     EXPECT_TRUE(collapse_of({{0, 3000, 5000}, 8200}));
 }
 
 // The samples do not show the fall at 1600 s. After the gap they are lower than the tooth would be.
-TEST(Collapse, IsNoneIfAGapHidesTheNextFall) {
+TEST(Collapse, IsNotDetectedIfAGapHidesTheNextFall) {
     for (const double until : {1700, 2000, 2350, 2450})
         EXPECT_FALSE(collapse_of({{-100, 800, 1600}, until, {1040, 1680}})) << until;
 }
 
-TEST(Collapse, IsNoneIfAGapHidesTheFallBefore) {
+TEST(Collapse, IsNotDetectedIfAGapHidesTheFallBefore) {
     for (const double until : {2500, 2800, 3200})
         EXPECT_FALSE(collapse_of({{-100, 800, 1600, 2450}, until, {1040, 1900}})) << until;
 }
 
 // The slope of a few samples after a gap may be noise.
-TEST(Collapse, IsNoneIfAGapBeforeTheFallHidesNothing) {
+TEST(Collapse, IsNotDetectedIfAGapBeforeTheFallHidesNothing) {
     for (const double ends : {1880, 1900, 1920, 1940})
         EXPECT_FALSE(
             collapse_of({.falls = {0, 2000}, .until = 3000, .gap = {1400, ends}, .interval = 20, .noise = 0.15 * kGiB}))

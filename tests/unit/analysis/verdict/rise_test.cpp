@@ -1,6 +1,7 @@
 // Which points are a rise: those on a line, and not those with one or two jumps.
 #include "analysis/verdict/rise.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 
 #include "curves.h"
@@ -39,12 +40,12 @@ double straight(double part) { return kJumpingLevel + 3 * part; }
 double one_jump(double part) { return kJumpingLevel + (part > 0.5 ? 3 : 0); }
 double two_jumps(double part) { return kJumpingLevel + (part > 0.4 ? 1.65 : 0) + (part > 0.75 ? 1.35 : 0); }
 
-TEST(Rise, OneJumpBetweenFlatStretchesIsNone) {
+TEST(Rise, OneJumpInANoisyFloorIsNoRise) {
     EXPECT_GE(rises(20, straight, 2.4, {.vague = true}), 50);
     EXPECT_EQ(rises(20, one_jump, 2.4, {.vague = true}), 0);
 }
 
-TEST(Rise, TwoJumpsBetweenFlatStretchesAreNoneBelowTeeth) {
+TEST(Rise, TwoJumpsBelowTeethAreNoRise) {
     for (const bool vague : {false, true}) {
         EXPECT_GE(rises(40, straight, 1.2, {.vague = vague, .teeth = true}), 90) << vague;
         EXPECT_EQ(rises(40, two_jumps, 1.2, {.vague = vague, .teeth = true}), 0) << vague;
@@ -64,7 +65,7 @@ TEST(Rise, JumpsFitAFloorThatJumpedBetterThanALine) {
 }
 
 // Memory that wanders often rises by so little, but then it is seldom near a line.
-TEST(Rise, ASmallOneMustBeNearItsLine) {
+TEST(Rise, ASmallRiseMustHaveLittleScatter) {
     const auto rise = [](double percent) {
         return [=](double part) { return kJumpingLevel * (1 + percent / 100 * part); };
     };
@@ -83,6 +84,47 @@ TEST(Rise, AJumpFromADipOrToAPeakIsNoStep) {
     EXPECT_NEAR(with(10, 0)[0].at, 30 * 60, 60);
     EXPECT_EQ(with(10, -2).size(), 1U) << "a dip";
     EXPECT_EQ(with(45, 2).size(), 1U) << "a peak";
+}
+
+TEST(Rise, GrowthDuringAGapIsNoJump) {
+    const Bar bar{.level = 4 * kGiB, .shortest = 240};
+    const auto with_gap = [](const std::function<double(double)>& bytes) {
+        Series series;
+        for (double t = 0; t <= 1500; t += 5)
+            if (t < 200 || t > 1000) series.add(Seconds(t), Bytes{static_cast<std::uint64_t>(bytes(t))});
+        return find_floor(series.bins());
+    };
+    EXPECT_TRUE(find_rise(with_gap([](double t) { return kGiB * (4 + t / 3600); }), 0, bar));
+    EXPECT_FALSE(find_rise(with_gap([](double t) { return kGiB * (t < 600 ? 4 : 5); }), 0, bar));
+}
+
+TEST(Rise, OneJumpIsNoRise) {
+    const Bar bar{.level = 4 * kGiB, .shortest = 240};
+    const Floor jump = find_floor(drawn_bins(3600, 5, [](double t) { return kGiB * (t < 1800 ? 4 : 5); }));
+    EXPECT_FALSE(find_rise(jump, 0, bar));
+    const Floor steady = find_floor(drawn_bins(3600, 5, [](double t) { return kGiB * (4 + t / 3600); }));
+    const auto rise = find_rise(steady, 0, bar);
+    ASSERT_TRUE(rise);
+    EXPECT_NEAR(rise->slope * 3600, kGiB, 0.01 * kGiB);
+    EXPECT_FALSE(rise->stairs);
+}
+
+TEST(Rise, MustGoOnAfterTheBudget) {
+    const Floor ended = find_floor(drawn_bins(1400, 1, through({{0, kGiB}, {1190, 6 * kGiB}, {1400, 6 * kGiB}})));
+    EXPECT_FALSE(find_rise(ended, 0, {.level = 6 * kGiB, .shortest = 240, .budget_ends = 1200, .least_after = 120}));
+}
+
+TEST(Steps, AreFoundWithPeriodHeightAndStart) {
+    const auto bins = drawn_bins(6000, 5, [](double t) { return kGiB * (4 + 0.5 * std::floor(t / 1000)); });
+    const Floor floor = find_floor(bins);
+    const auto steps = find_steps(floor, 0);
+    ASSERT_GE(steps.size(), 5U);
+    const auto stairs = find_staircase(floor, 0, steps);
+    ASSERT_TRUE(stairs);
+    const Staircase sharp = sharpened(*stairs, floor, bins);
+    EXPECT_NEAR(sharp.period, 1000, 5);
+    EXPECT_NEAR(sharp.height, 0.5 * kGiB, 0.01 * kGiB);
+    EXPECT_NEAR(sharp.first_at, 1000, 5);
 }
 
 }  // namespace rise_test

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/verdict/verdict.h"
+#include "curves.h"
 
 namespace memscope {
 namespace spikes_test {
@@ -19,16 +20,16 @@ std::vector<Bin> bins_of(const std::vector<double>& gigabytes) {
     return bins;
 }
 
-TEST(OpenExcursion, IsWhatStandsOnAJumpLikeOneThatCameBack) {
+TEST(OpenExcursion, IsTheEndOfASeriesAfterAJumpLikeAnEarlierExcursion) {
     EXPECT_EQ(open_excursion(bins_of({10, 10, 20, 20, 20, 10, 10, 10, 10, 20, 20})), 2U);
     EXPECT_EQ(open_excursion(bins_of({10, 10, 20, 20, 20, 10, 10, 10, 10, 17})), 1U) << "alike, not the same";
 }
 
-TEST(OpenExcursion, IsNoneOnceItStandsLongerThanThoseBefore) {
+TEST(OpenExcursion, EndsOnceItLastsLongerThanEarlierExcursions) {
     EXPECT_EQ(open_excursion(bins_of({10, 20, 20, 10, 10, 10, 10, 10, 10, 10, 10, 20, 20, 20, 20, 20})), 0U);
 }
 
-TEST(OpenExcursion, IsNoneWhereNothingEverCameBack) {
+TEST(OpenExcursion, NeedsAnEarlierExcursionOfSimilarHeight) {
     EXPECT_EQ(open_excursion(bins_of({10, 10, 20, 20, 30, 30, 40, 40})), 0U);
     EXPECT_EQ(open_excursion(bins_of({10, 10, 12, 12, 10, 10, 20, 20})), 0U) << "that one was far lower";
     EXPECT_EQ(open_excursion({}), 0U);
@@ -37,7 +38,7 @@ TEST(OpenExcursion, IsNoneWhereNothingEverCameBack) {
 
 // A warm-up in steps, then validations. During the first validation after the budget the floor is not visible, and
 // before it the floor was flat.
-TEST(OpenExcursion, IsNoReasonToAccuseAJobThatHasWarmedUp) {
+TEST(OpenExcursion, AJobInAnOpenExcursionIsNotAccused) {
     Series series;
     for (double at = 0; at <= 1485; at += kEvery) {
         const double floor = 18.6 + 3.5 * std::min(8.0, std::floor(at / 110));
@@ -63,25 +64,25 @@ std::vector<Bin> with_gap(int before, double gap, int after) {
     return bins_at(times);
 }
 
-TEST(TooFewSinceGap, AreTheFirstAfterALongOne) {
+TEST(TooFewSinceGap, AreLessThanThirtySamplesAfterALongGap) {
     EXPECT_EQ(too_few_since_gap(with_gap(100, 600, 1)), 1U);
     EXPECT_EQ(too_few_since_gap(with_gap(100, 600, 29)), 29U);
     EXPECT_EQ(too_few_since_gap(with_gap(100, 600, 30)), 0U) << "enough to know the floor again";
 }
 
-TEST(TooFewSinceGap, AreFewerAfterAShortOne) {
+TEST(TooFewSinceGap, AreFewerSamplesAfterAShortGap) {
     EXPECT_EQ(too_few_since_gap(with_gap(100, 10, 9)), 9U);
     EXPECT_EQ(too_few_since_gap(with_gap(100, 10, 10)), 0U) << "as long as the gap";
 }
 
-TEST(TooFewSinceGap, AreNoneWithoutAGap) {
+TEST(TooFewSinceGap, WithoutAGapThereAreEnoughSamples) {
     EXPECT_EQ(too_few_since_gap(with_gap(100, 1, 5)), 0U);
     EXPECT_EQ(too_few_since_gap(with_gap(100, 4, 2)), 0U) << "a late sample or two";
     EXPECT_EQ(too_few_since_gap(bins_at({0})), 0U);
     EXPECT_EQ(too_few_since_gap({}), 0U);
 }
 
-TEST(TooFewSinceGap, AreNoneWhereSamplesAreIrregularAnyway) {
+TEST(TooFewSinceGap, IrregularSamplesAreNoGap) {
     // One of ten distances is six times as long as the others.
     std::vector<double> times{0};
     for (int i = 1; i < 205; ++i) times.push_back(times.back() + (i % 10 == 0 ? 6 : 1));
@@ -89,6 +90,15 @@ TEST(TooFewSinceGap, AreNoneWhereSamplesAreIrregularAnyway) {
     for (double& each : times)
         if (each >= times[200]) each += 60;
     EXPECT_EQ(too_few_since_gap(bins_at(times), 60), 5U) << "a gap that is unlike the others";
+}
+
+TEST(Spikes, HaveHeightPeriodAndATime) {
+    const auto bins = drawn_bins(3600, 5, [](double t) { return kGiB * (6 + (std::fmod(t, 300) < 20 ? 2 : 0)); });
+    const auto spikes = find_spikes(bins, find_floor(bins), kGiB * 1e-5);
+    ASSERT_TRUE(spikes);
+    EXPECT_NEAR(spikes->height, 2 * kGiB, 0.01 * kGiB);
+    EXPECT_NEAR(spikes->period, 300, 10);
+    EXPECT_NEAR(spikes->last_at, 3600, 10);
 }
 
 }  // namespace spikes_test

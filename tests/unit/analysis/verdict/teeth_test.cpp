@@ -85,7 +85,7 @@ TEST(Teeth, AToothWithAHiddenFallIsLeftOut) {
     EXPECT_LE(least_slope(bottoms).value(), 0);
 }
 
-TEST(Teeth, ALeakBelowRarelySampledTeethIsOne) {
+TEST(Teeth, ALeakBelowRarelySampledTeethIsDetected) {
     const auto leak = [](double t) { return kGiB * (10 + 0.4 * t / 5000); };
     EXPECT_EQ(judge(drawn(5000, 15, uneven_teeth(5000, leak))).verdict, Verdict::leaking);
     EXPECT_EQ(judge(drawn(5000, 15, uneven_teeth(5000, flat))).verdict, Verdict::spiky);

@@ -12,12 +12,12 @@ namespace verdict_test {
 
 Verdict verdict(const Series& series) { return judge(series).verdict; }
 
-TEST(Verdict, WordsReadBackAsThemselves) {
+TEST(Verdict, EachWordParsesToItsVerdict) {
     for (const Verdict each : kVerdicts) EXPECT_EQ(verdict_of(word(each)), each);
     EXPECT_FALSE(verdict_of("leaky"));
 }
 
-TEST(Verdict, LittleIsInsufficient) {
+TEST(Verdict, TooFewOrTooShortSamplesAreInsufficient) {
     EXPECT_EQ(verdict(Series()), Verdict::insufficient);
     EXPECT_EQ(verdict(drawn(10, 5, [](double) { return kGiB; })), Verdict::insufficient);
     EXPECT_EQ(verdict(drawn(60, 1, [](double t) { return kGiB * (1 + t); })), Verdict::insufficient);
@@ -34,7 +34,7 @@ TEST(Verdict, GrowthInsideTheBudgetIsWarmingUp) {
     EXPECT_EQ(verdict(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); })), Verdict::warming_up);
 }
 
-TEST(Verdict, EvenAfterAPause) {
+TEST(Verdict, GrowthInsideTheBudgetIsWarmingUpEvenAfterAPause) {
     const auto paused = through({{0, kGiB}, {300, 3 * kGiB}, {600, 3 * kGiB}, {1100, 6 * kGiB}});
     EXPECT_EQ(verdict(drawn(1000, 1, paused)), Verdict::warming_up);
     const Judgement over = judge(drawn(3000, 1, paused));
@@ -50,7 +50,7 @@ TEST(Verdict, SteadyGrowthBeyondTheBudgetIsALeak) {
     EXPECT_FALSE(leak.warmup_ended);
 }
 
-TEST(Verdict, ALongerBudgetMakesItAWarmUp) {
+TEST(Verdict, GrowthInsideALongerBudgetIsWarmingUp) {
     const Series series = drawn(2400, 1, [](double t) { return kGiB * (4 + t / 1000); });
     EXPECT_EQ(judge(series, {.warmup = std::chrono::hours(1)}).verdict, Verdict::warming_up);
 }
@@ -63,13 +63,13 @@ TEST(Verdict, GrowthThatSlowsDownIsGivenThreeTimesTheBudget) {
     EXPECT_EQ(verdict(drawn(9000, 1, slowing)), Verdict::stable);
 }
 
-TEST(Verdict, AfterThatItIsALeakIfItIsStillMaterial) {
+TEST(Verdict, GrowthThatSlowsDownIsALeakAfterThreeTimesTheBudget) {
     const auto slowing = [](double t) { return kGiB * (2 + 20 * (1 - std::exp(-t / 6000))); };
     EXPECT_EQ(verdict(drawn(3000, 2, slowing)), Verdict::warming_up);
     EXPECT_EQ(verdict(drawn(9000, 2, slowing)), Verdict::leaking);
 }
 
-TEST(Verdict, ARiseBelowAHundredthOfTheLevelIsNone) {
+TEST(Verdict, ARiseOfLessThanOnePercentIsStable) {
     EXPECT_EQ(verdict(drawn(7200, 5, [](double t) { return 6 * kGiB * (1 + 0.008 * t / 7200); })), Verdict::stable);
     EXPECT_EQ(verdict(drawn(7200, 5, [](double t) { return 6 * kGiB * (1 + 0.03 * t / 7200); })), Verdict::leaking);
 }
@@ -99,7 +99,7 @@ Series coarse_teeth(double period, double leak) {
     return drawn(6000, 10, [=](double t) { return kGiB * (20 + 8 * std::fmod(t, period) / period + leak * t / 3600); });
 }
 
-TEST(Verdict, ASlowLeakBelowTeethIsOneIfTheSamplesMeetTheTeethAtAllPhases) {
+TEST(Verdict, ASlowLeakBelowTeethIsDetectedIfSamplesHaveVariedPhases) {
     // A tooth grows by 0.84 GiB between two samples, and the leak brings 1.25 GiB.
     EXPECT_EQ(verdict(coarse_teeth(95.3, 0.75)), Verdict::leaking);
     EXPECT_EQ(verdict(coarse_teeth(95.3, 0)), Verdict::spiky);
@@ -153,7 +153,7 @@ TEST(Verdict, AKinkIsBothTheEndOfTheWarmUpAndTheStartOfTheLeak) {
     EXPECT_NEAR(leak.leak_started->count(), 900, 120);
 }
 
-TEST(Verdict, ARestartIsJudgedFromThere) {
+TEST(Verdict, JudgesOnlySamplesAfterARestart) {
     const auto twice = [](double t) {
         return t < 4000 ? kGiB * (4 + t / 2000) : kGiB * std::min(4.0, 1 + (t - 4000) / 200);
     };
@@ -163,7 +163,7 @@ TEST(Verdict, ARestartIsJudgedFromThere) {
     EXPECT_NEAR(judgement.restarted->count(), 5000, 30);
 }
 
-TEST(Verdict, ARunThatLoadsFirstIsNoToothOfTheRunBefore) {
+TEST(Verdict, ARunThatLoadsItsModelIsARestartAndNoTooth) {
     // Both runs leak. The second one loads its model in 100 s, to less than twice the level at which it began.
     const auto twice = through({{0, 4 * kGiB},
                                 {722, 7.6 * kGiB},
@@ -177,7 +177,7 @@ TEST(Verdict, ARunThatLoadsFirstIsNoToothOfTheRunBefore) {
     EXPECT_NEAR(judgement.restarted->count(), 3650, 30);
 }
 
-TEST(Verdict, TheLastSampleOfAJobThatDiesChangesNothing) {
+TEST(Verdict, LowSamplesAtTheEndOfAJobDoNotChangeTheVerdict) {
     const auto leak = [](double t) { return kGiB * (6 + t / 3600); };
     for (const int samples : {1, 2}) {
         const Judgement died = judge(drawn(3595 + 5 * samples, 5, [&](double t) { return t < 3600 ? leak(t) : 0; }));
@@ -186,7 +186,7 @@ TEST(Verdict, TheLastSampleOfAJobThatDiesChangesNothing) {
     }
 }
 
-TEST(Verdict, AlikeCollapsesAreASawtoothAndNoRestarts) {
+TEST(Verdict, RegularDeepFallsAreASawtoothAndNoRestarts) {
     const Judgement judgement =
         judge(drawn(7200, 5, [](double t) { return kGiB * (1 + 7 * std::fmod(t, 900) / 900); }));
     EXPECT_FALSE(judgement.restarted);
@@ -201,7 +201,7 @@ TEST(Verdict, TheClockOfTheSeriesDoesNotMatter) {
     EXPECT_NEAR(here.floor_slope, there.floor_slope, 1);
 }
 
-TEST(Verdict, EvidenceMovesTheBar) {
+TEST(Verdict, AHigherBarPreventsAnAccusation) {
     const Series series = drawn(3600, 1, [](double t) { return kGiB * (4 + 0.08 * t / 3600); });
     EXPECT_EQ(verdict(series), Verdict::leaking);
     EXPECT_NE(judge(series, {.evidence = {.bar = 4}}).verdict, Verdict::leaking);

@@ -17,7 +17,7 @@ std::string refused(const std::string& keys) {
     return refusal({"--cgroup", "a"}, config_at(kDefaultConfig, "[precursors]\n" + keys));
 }
 
-TEST(ConfigPrecursors, EveryKeySetsItsOwn) {
+TEST(ConfigPrecursors, EveryKeySetsItsThreshold) {
     const PrecursorSettings settings = settings_of(R"(
 eta = "20m"
 eta_warmup = "3m"
@@ -88,7 +88,7 @@ TEST(ConfigPrecursors, WrongValuesAreErrorsThatSayWhere) {
     EXPECT_THAT(refused("host_low_least = 'much'"), HasSubstr("much"));
 }
 
-TEST(ConfigPrecursors, TheTableHasToBeOne) {
+TEST(ConfigPrecursors, PrecursorsMustBeATable) {
     EXPECT_THAT(refusal({"--cgroup", "a"}, config_at(kDefaultConfig, "precursors = 'all'")), HasSubstr("[precursors]"));
 }
 

@@ -122,7 +122,7 @@ TEST(ConfigErrors, WrongTypesNameKeyAndLine) {
     EXPECT_THAT(refused("linger = true"), StartsWith("c.toml:1: linger: is true or false, not a string"));
 }
 
-TEST(ConfigErrors, BadValuesReadAsOnTheCommandLine) {
+TEST(ConfigErrors, BadValuesHaveTheMessagesOfTheCommandLine) {
     EXPECT_EQ(refused("interval = '1ms'"), "c.toml:1: interval: '1ms' is out of range; from 50ms to 1h");
     EXPECT_THAT(refused("duration = '5'"), StartsWith("c.toml:1: duration: '5' is not a duration"));
     EXPECT_THAT(refused("listen = 'here'"), StartsWith("c.toml:1: listen: 'here' is not an address"));

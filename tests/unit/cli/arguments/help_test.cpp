@@ -44,7 +44,7 @@ std::set<std::string> listed_commands() {
     return names;
 }
 
-TEST(CommandHelp, EveryCommandHasItsOwn) {
+TEST(CommandHelp, EveryCommandHasHelp) {
     std::set<std::string> names;
     for (const CommandHelp& each : command_helps()) names.emplace(each.name);
     EXPECT_EQ(names, listed_commands());

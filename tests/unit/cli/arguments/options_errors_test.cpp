@@ -14,14 +14,14 @@ std::string watch_refusal(std::vector<std::string> args) {
     return refusal(args);
 }
 
-TEST(OptionErrors, NothingToWatchSaysHow) {
+TEST(OptionErrors, WithoutATargetTheErrorShowsTheUsage) {
     EXPECT_THAT(parsed<NothingToWatch>({}).error.message(),
                 AllOf(HasSubstr("memscope --cgroup NAME"), HasSubstr("memscope --help")));
     EXPECT_THAT(refusal({"--quiet"}), HasSubstr("memscope --cgroup NAME"));
     EXPECT_THAT(refusal({"--json"}), HasSubstr("memscope --cgroup NAME"));
 }
 
-TEST(OptionErrors, ANearOptionIsOffered) {
+TEST(OptionErrors, SuggestsASimilarOption) {
     EXPECT_EQ(refusal({"--cgruop", "a"}), "--cgruop: unknown option; did you mean --cgroup?");
     EXPECT_EQ(refusal({"--cgruop=a"}), "--cgruop: unknown option; did you mean --cgroup?");
     EXPECT_THAT(watch_refusal({"--intervall", "1s"}), HasSubstr("did you mean --interval?"));
@@ -35,7 +35,7 @@ TEST(OptionErrors, TensorsNeedGpusAndMaps) {
     EXPECT_EQ(watch_refusal({"--torch", "--no-maps"}), "--torch: does not work with --no-maps; remove one of them");
 }
 
-TEST(OptionErrors, AFarOptionIsNotGuessed) {
+TEST(OptionErrors, SuggestsNoDissimilarOption) {
     EXPECT_EQ(watch_refusal({"--colour"}), "--colour: unknown option; see memscope --help");
     EXPECT_THAT(watch_refusal({"-x"}), StartsWith("-x: unknown option"));
     EXPECT_THAT(watch_refusal({"-"}), StartsWith("-: unknown option"));
@@ -80,7 +80,7 @@ TEST(OptionErrors, UnknownCommands) {
     EXPECT_THAT(refusal({""}), HasSubstr("unknown command"));
 }
 
-TEST(OptionErrors, AGlobThatTheShellTookApartIsExplained) {
+TEST(OptionErrors, AGlobThatTheShellExpandedIsExplained) {
     EXPECT_THAT(refusal({"--cgroup", "job_1", "job_2"}), AllOf(StartsWith("job_2: "), HasSubstr("quotes")));
 }
 
@@ -173,7 +173,7 @@ TEST(OptionErrors, Growth) {
     EXPECT_THAT(refusal({"verdict", "a.csv", "--warmup", "0s"}), HasSubstr("from 1s to 168h"));
 }
 
-TEST(OptionErrors, OneValueIsEnough) {
+TEST(OptionErrors, RefusesTwoValuesOfOneOption) {
     EXPECT_EQ(watch_refusal({"--interval", "1s", "--interval", "2s"}), "--interval: given 2 times; use it once");
     EXPECT_THAT(refusal({"status", "--target", "a", "--target", "b"}), StartsWith("--target: given 2 times"));
 }

@@ -56,7 +56,7 @@ TEST(Options, EveryOptionWithAnEqualsSign) {
     EXPECT_FALSE(options.quiet);
 }
 
-TEST(Options, HttpHostMayBeRepeatedAndIsKnownInAnyCase) {
+TEST(Options, HttpHostMayBeRepeatedAndIsCaseInsensitive) {
     EXPECT_THAT(parsed<Watch>({"--cgroup", "a"}).http_hosts, testing::IsEmpty());
     EXPECT_THAT(parsed<Watch>({"--cgroup", "a", "--http-host", "Node7", "--http-host=metrics.example."}).http_hosts,
                 ElementsAre("node7", "metrics.example"));
@@ -112,7 +112,7 @@ TEST(Options, OnlyWatchingReadsTheConfigFile) {
     parsed<Version>({"--version"}, never);
 }
 
-TEST(Options, ACommandIsTakenAsItIs) {
+TEST(Options, OptionsAfterTheDashesBelongToTheCommand) {
     const auto options =
         parsed<WatchOptions>({"--memory-max", "512M", "--user", "nobody", "--", "python", "--json", "--", "x"});
     EXPECT_THAT(options.command, testing::ElementsAre("python", "--json", "--", "x"));
@@ -143,7 +143,7 @@ TEST(Options, TensorsAreCountedOnlyWhenAskedFor) {
     EXPECT_TRUE(parsed<WatchOptions>({"--cgroup", "a", "--torch"}).torch);
 }
 
-TEST(Options, GrowthIsTextOfTheOnlyTargetUnlessSaid) {
+TEST(Options, GrowthDefaultsToTextOfTheOnlyTarget) {
     const auto usual = parsed<GrowthOptions>({"growth"});
     EXPECT_EQ(usual.format, "text");
     EXPECT_FALSE(usual.top || usual.target);
@@ -157,7 +157,7 @@ TEST(Options, GrowthIsTextOfTheOnlyTargetUnlessSaid) {
     EXPECT_EQ(given.target, "train");
 }
 
-TEST(Options, AHeapNeedsAProcessAndNothingElse) {
+TEST(Options, HeapNeedsOnlyAProcess) {
     const auto usual = parsed<HeapOptions>({"heap", "--pid", "4711"});
     EXPECT_EQ(usual.pid, 4711);
     EXPECT_FALSE(usual.again || usual.json);
@@ -169,7 +169,7 @@ TEST(Options, AHeapNeedsAProcessAndNothingElse) {
     EXPECT_EQ(parsed<HeapOptions>({"heap", "--target", "train", "--type", "torch.Tensor"}).type, "torch.Tensor");
 }
 
-TEST(Options, AVerdictNeedsAFileAndNothingElse) {
+TEST(Options, VerdictNeedsOnlyAFile) {
     const auto usual = parsed<VerdictOptions>({"verdict", "run.csv"});
     EXPECT_EQ(usual.file, "run.csv");
     EXPECT_EQ(usual.warmup, Seconds(20 * 60));
@@ -184,7 +184,7 @@ TEST(Options, AVerdictNeedsAFileAndNothingElse) {
     EXPECT_THAT(given.fail_on, testing::ElementsAre(Verdict::leaking, Verdict::warming_up));
 }
 
-TEST(Options, AReportIsTheLastOneUnlessAFileIsNamed) {
+TEST(Options, ReportDefaultsToTheLastReport) {
     EXPECT_EQ(parsed<ReportOptions>({"report"}).file, std::nullopt);
     EXPECT_EQ(parsed<ReportOptions>({"report"}).directory, "/var/lib/memscope");
     EXPECT_EQ(parsed<ReportOptions>({"report", "a.json"}).file, "a.json");
@@ -209,7 +209,7 @@ TEST(Options, RecordingsAreExportedListedAndCompared) {
     EXPECT_EQ(compared.rules.size(), 2U);
 }
 
-TEST(Options, ThePageIsOfAWatcherOrOfARecording) {
+TEST(Options, WebShowsAWatcherOrARecording) {
     const auto live = parsed<WebOptions>({"web", "--target", "train"});
     EXPECT_EQ(live.recording, std::nullopt);
     EXPECT_EQ(live.target, "train");
@@ -226,7 +226,7 @@ TEST(Options, ThePageIsOfAWatcherOrOfARecording) {
     EXPECT_THAT(refusal({"web", "--listen", "none"}), HasSubstr("is not an address"));
 }
 
-TEST(Options, AnHtmlReportIsOfARecording) {
+TEST(Options, AnHtmlReportNeedsARecording) {
     const auto options = parsed<ReportOptions>({"report", "train", "--html", "out.html", "--with-commands"});
     EXPECT_EQ(options.html, "out.html");
     EXPECT_TRUE(options.with_commands);
@@ -246,20 +246,20 @@ TEST(Options, ReportsAreWrittenToTheDirectoryOrSwitchedOff) {
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--record-max", "2M"}).record_max.n, 2U << 20U);
 }
 
-TEST(Options, TheOutputOfAJobHasAFile) {
+TEST(Options, JobOutputNeedsACommand) {
     const auto options = parsed<WatchOptions>({"--json", "--job-output", "job.log", "--", "true"});
     EXPECT_EQ(options.job_output, "job.log");
     EXPECT_THAT(refusal({"--cgroup", "a", "--job-output", "x"}), HasSubstr("--job-output: needs a command"));
 }
 
-TEST(Options, OnlyAnAddressThatTheUserChoseIsNeeded) {
+TEST(Options, KnowsWhetherTheUserChoseTheListenAddress) {
     EXPECT_FALSE(parsed<WatchOptions>({"--cgroup", "a"}).listen_chosen);
     EXPECT_TRUE(parsed<WatchOptions>({"--cgroup", "a", "--listen", "127.0.0.1:9750"}).listen_chosen);
     EXPECT_TRUE(
         parsed<WatchOptions>({"--cgroup", "a"}, config_at(kDefaultConfig, "listen = '127.0.0.1:9750'")).listen_chosen);
 }
 
-TEST(Options, AVerdictTakesWhatTheFileDoesNotSay) {
+TEST(Options, VerdictTakesColumnsUnitGpuAndInterval) {
     const auto options = parsed<VerdictOptions>(
         {"verdict", "a.csv", "--time", "when", "--value", "rss", "--unit", "MB", "--gpu", "1", "--interval", "5s"});
     EXPECT_EQ(options.choice.time, "when");

@@ -29,7 +29,7 @@ std::string file_of(const DeathReport& report, const std::string& record) {
     return file.dump();
 }
 
-TEST(ReadReport, ReadsBackAllThatPeopleAreShown) {
+TEST(ReadReport, ReadsBackAllShownValues) {
     DeathReport report = test::dead_job_on_gpus();
     Death bus = report.deaths[0];
     bus.cause = DeathCause::sigbus;
@@ -53,7 +53,7 @@ TEST(ReadReport, ReadsBackAllThatPeopleAreShown) {
 }
 
 // To show a killed job as it was, the record must have the values that the JSON of a tick leaves out.
-TEST(ReadReport, HasWhatTheJsonOfATickLeavesOut) {
+TEST(ReadReport, HasTheValuesThatTheJsonOfATickOmits) {
     DeathReport report = test::dead_job();
     TargetSnapshot& target = report.then.targets[0];
     target.precursors.at(0).of_host = true;
@@ -87,7 +87,7 @@ TEST(ReadReport, OtherFilesAreRefused) {
     EXPECT_FALSE(parse_report("{\"report\": \"death\", \"version\": 1, \"a\": \"\xff\"}"));
 }
 
-TEST(ReadReport, AMissingOrDamagedRecordIsSaid) {
+TEST(ReadReport, AMissingOrDamagedRecordIsReported) {
     const DeathReport report = test::dead_job();
     const auto message = [&](const std::string& file) {
         const auto read = parse_report(file);
@@ -111,7 +111,7 @@ TEST(ReadReport, AMissingOrDamagedRecordIsSaid) {
                 HasSubstr("is a record of growth, not of a death report"));
 }
 
-TEST(ReadReport, ARecordThatSomebodyMadeUpIsRefusedWhereItCannotBeShown) {
+TEST(ReadReport, RefusesAForgedRecordThatCannotBeShown) {
     const DeathReport good = test::dead_job();
     const auto message = [&](const DeathReport& made_up) {
         const auto read = parse_report(file_of(good, base64(encode_record(made_up))));
@@ -131,7 +131,7 @@ TEST(ReadReport, ARecordThatSomebodyMadeUpIsRefusedWhereItCannotBeShown) {
 }
 
 // Numbers and texts that no watcher would write are shown without harm.
-TEST(ReadReport, AnyValueOfARecordMayBeAnything) {
+TEST(ReadReport, ShowsAForgedRecordWithAnyValues) {
     DeathReport report = test::dead_job_on_gpus();
     TargetSnapshot& target = report.then.targets[0];
     const std::string odd = "\x1b[2J\n\xff\u202e";
@@ -170,7 +170,7 @@ TEST_F(TheReportCommand, ShowsTheLastDeath) {
     EXPECT_THAT(*shown, AllOf(HasSubstr("The kernel killed python3"), HasSubstr("WHAT TO DO")));
 }
 
-TEST_F(TheReportCommand, PrintsJsonWithoutAnythingThatSteersATerminal) {
+TEST_F(TheReportCommand, PrintsJsonWithoutTerminalControlCharacters) {
     json report = json::parse(death_report_json(test::dead_job()));
     report["deaths"][0]["comm"] = "\xc2\x9b\xe2\x80\xae\x1b\x7f";
     tree.write("evil.json", report.dump());
@@ -182,7 +182,7 @@ TEST_F(TheReportCommand, PrintsJsonWithoutAnythingThatSteersATerminal) {
     EXPECT_EQ(json::parse(*shown), report);
 }
 
-TEST_F(TheReportCommand, SaysClearlyThatThereIsNone) {
+TEST_F(TheReportCommand, SaysThatThereIsNoReport) {
     EXPECT_THAT(show(std::nullopt, tree.at("empty")).error().message(), HasSubstr("there is no death report in "));
     EXPECT_THAT(show(std::nullopt, tree.at("nowhere")).error().message(),
                 AllOf(HasSubstr("there is no death report: the directory"), HasSubstr("--report-dir")));

@@ -37,7 +37,7 @@ std::string refusal(std::string_view text) {
     return series ? "" : series.error().message();
 }
 
-TEST(PlainSeries, ASampleALineBehindAHeader) {
+TEST(PlainSeries, ReadsOneSamplePerLineAfterTheHeader) {
     const auto series = parse("t_seconds,bytes\n0,100\n1.5,200\n");
     ASSERT_TRUE(series);
     EXPECT_EQ(series->count(), 2U);
@@ -94,7 +94,7 @@ TEST(PlainSeries, AFileThatCannotBeReadIsNamed) {
     EXPECT_THAT(series.error().message(), HasSubstr("/nowhere/run.csv"));
 }
 
-TEST(PlainSeries, AFileWithoutLinesIsNotKept) {
+TEST(PlainSeries, RefusesALineThatIsTooLong) {
     FakeTree tree;
     tree.write("run.csv", "t_seconds,bytes\n" + std::string(1 << 20, '1'));
     const auto series = read(tree.at("run.csv").string());

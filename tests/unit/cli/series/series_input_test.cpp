@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "base/text.h"
-#include "cli/series/sample_text.h"
 #include "support/fake_tree.h"
 
 namespace memscope {
@@ -44,56 +43,19 @@ std::string refusal(std::string_view text, const SeriesChoice& choice = {}) {
 
 constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
-TEST(SampleText, UnitsArePowersOf1024) {
-    for (const char* unit : {"kB", "KB", "KiB", "k"}) EXPECT_EQ(parse_unit(unit), 1024) << unit;
-    EXPECT_EQ(parse_unit("B"), 1);
-    EXPECT_EQ(parse_unit("TiB"), 1024.0 * 1024 * 1024 * 1024);
-    for (const char* other : {"", "x", "kbit", "i", "PB "}) EXPECT_EQ(parse_unit(other), std::nullopt) << other;
-}
-
-TEST(SampleText, ANameOfAColumnCanHaveItsUnit) {
-    EXPECT_EQ(unit_in_name("rss_kb"), 1024);
-    EXPECT_EQ(unit_in_name("memory.used [MiB]"), 1024.0 * 1024);
-    EXPECT_EQ(unit_in_name("Memory (GB)"), 1024.0 * 1024 * 1024);
-    EXPECT_EQ(unit_in_name("bytes"), 1);
-    EXPECT_EQ(unit_in_name("rss_bytes"), 1);
-    for (const char* name : {"rss", "time_t", "steps_k", "cpu %", ""})
-        EXPECT_EQ(unit_in_name(name), std::nullopt) << name;
-}
-
-TEST(SampleText, TimesAreSecondsOrDates) {
-    EXPECT_EQ(parse_sample_time("1.5"), 1.5);
-    EXPECT_EQ(parse_sample_time("1970-01-02 00:00:01"), 86401);
-    EXPECT_EQ(parse_sample_time("1970/01/01 00:00:01.250"), 1.25);
-    EXPECT_EQ(parse_sample_time("1970-01-01T01:00:00+01:00"), 0);
-    EXPECT_EQ(parse_sample_time("1970-01-01T00:00:05Z"), 5);
-    for (const char* other : {"", "yesterday", "2026-13-01 00:00:00", "2026-02-30 00:00:00", "2026-01-01", "12:00:00",
-                              "2026-01-01 25:00:00", "2026-01-01 00:61:00", "nan"})
-        EXPECT_EQ(parse_sample_time(other), std::nullopt) << other;
-}
-
-TEST(SampleText, ClocksHave12Or24Hours) {
-    EXPECT_EQ(parse_clock("15:04:05", ""), 15 * 3600 + 4 * 60 + 5);
-    EXPECT_EQ(parse_clock("03:04:05", "PM"), 15 * 3600 + 4 * 60 + 5);
-    EXPECT_EQ(parse_clock("12:30:00", "AM"), 30 * 60);
-    EXPECT_EQ(parse_clock("12:30:00", "PM"), 12 * 3600 + 30 * 60);
-    for (const char* other : {"15:04:05", "00:10:00", "", "x"})
-        EXPECT_EQ(parse_clock(other, "PM"), std::nullopt) << other;
-}
-
-TEST(SeriesInput, ReadsTheFormOfMemscope) {
+TEST(SeriesInput, ReadsTheCsvOfMemscope) {
     EXPECT_THAT(read("t_seconds,bytes\n0,100\n1.5,200\n"), ElementsAre(Pair(0, 100), Pair(1.5, 200)));
     EXPECT_THAT(read("\xEF\xBB\xBF# a remark\n\nt_seconds,bytes,note\n0,100,x\n"), ElementsAre(Pair(0, 100)));
     EXPECT_THAT(refusal("# a remark\nt_seconds,bytes\n0,100\nx,1\n"), HasSubstr("line 4"));
 }
 
-TEST(SeriesInput, ReadsColumnsThatSayWhatTheyHold) {
+TEST(SeriesInput, RecognizesColumnsByTheirNames) {
     EXPECT_THAT(read("step,timestamp,rss_kb\n1,10,2\n2,11,3\n"), ElementsAre(Pair(10, 2 * kKiB), Pair(11, 3 * kKiB)));
     EXPECT_THAT(read("time;used (MiB)\n2026-11-15 03:40:00;1.5\n2026-11-15 03:40:05;2\n").back().second, 2 * kMiB);
     EXPECT_THAT(read("\"time\",\"memory, all (GB)\"\n1,\"2\"\n"), ElementsAre(Pair(1, 2 * kGiB)));
 }
 
-TEST(SeriesInput, ColumnsThatDoNotAreNamedByTheUser) {
+TEST(SeriesInput, TheUserNamesColumnsThatAreNotRecognized) {
     EXPECT_THAT(read("a\tb\n1\t2\n", {.time = "a", .value = "b", .unit = "MB"}), ElementsAre(Pair(1, 2 * kMiB)));
     EXPECT_THAT(read("t_seconds,bytes,rss_kb\n1,5,2\n", {.value = "rss_kb"}), ElementsAre(Pair(1, 2 * kKiB)));
     EXPECT_THAT(read("time,rss\n1,2 MiB\n"  // the cells have units
@@ -211,7 +173,7 @@ TEST(SeriesInput, ReadsOtherFormsOfPidstat) {
     EXPECT_THAT(read(threads), ElementsAre(Pair(58231, 18820 * kKiB)));
 }
 
-TEST(SeriesInput, PassesOverTablesOfOtherThings) {
+TEST(SeriesInput, FindsTheTableOfMemoryAmongOtherTables) {
     const char* const of_the_machine =
         "Linux 6.1.0 (n) \t11/17/26 \t_x86_64_\t(8 CPU)\n\n"
         "19:15:14        CPU     %user     %nice   %system   %iowait    %steal     %idle\n"

@@ -28,7 +28,7 @@ TEST(AskWatcher, SeveralTargetsAndNoneNamedIsAUsageErrorThatListsThem) {
     EXPECT_THAT(failed.error.message(), HasSubstr("'a', 'b'"));
 }
 
-TEST(AskWatcher, ANameNobodyWatchesIsAUsageError) {
+TEST(AskWatcher, ATargetThatNobodyWatchesIsAUsageError) {
     const auto failed = failure(choose_target(kTwo, "c"));
     EXPECT_EQ(failed.exit_status, 2);
     EXPECT_THAT(failed.error.message(), HasSubstr("no watcher watches 'c'"));

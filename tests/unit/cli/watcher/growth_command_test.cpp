@@ -31,7 +31,7 @@ struct GrowthCommand : testing::Test {
     }
 };
 
-TEST_F(GrowthCommand, AsksForTwentySitesOfTextAndForAllOfTheRest) {
+TEST_F(GrowthCommand, RequestsTwentySitesForTextAndAllForOtherFormats) {
     ASSERT_TRUE(watcher);
     EXPECT_EQ(std::get<GrowthAnswer>(ask({})).output, "grown\n");
     EXPECT_EQ(asked.path, "/api/v1/growth");

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-TEST(HeapOptions, NameATargetAProcessBothOrNeither) {
+TEST(HeapOptions, TargetAndProcessAreOptional) {
     const auto only = parsed<HeapOptions>({"heap"});
     EXPECT_FALSE(only.target || only.pid || only.again || only.json);
     const auto both = parsed<HeapOptions>({"heap", "--target", "train", "--pid=42", "--format", "json"});
@@ -36,7 +36,7 @@ struct HeapOfTarget : testing::Test {
     });
 };
 
-TEST_F(HeapOfTarget, IsAskedOfTheWatcher) {
+TEST_F(HeapOfTarget, IsRequestedFromTheWatcher) {
     ASSERT_TRUE(watcher);
     const auto said = show_heap(tree.root(), {.target = "a job", .top = 3, .json = true});
     ASSERT_TRUE(std::holds_alternative<std::string>(said));

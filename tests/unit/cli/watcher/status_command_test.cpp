@@ -32,7 +32,7 @@ std::string shown(const std::variant<std::string, AskFailure>& answer) {
     return failure ? "error: " + failure->error.message() : std::get<std::string>(answer);
 }
 
-TEST(Status, ShowsWhatTheWatcherItselfWouldShow) {
+TEST(Status, MatchesTheOutputOfTheWatcher) {
     const Snapshot snapshot = two_targets();
     for (const TargetSnapshot& target : snapshot.targets) {
         const HttpResponse answer{.body = encode_target(snapshot, target)};

@@ -26,7 +26,7 @@ void fail_with_another_object() {
     ASSERT_THAT(load_error("another", EINVAL).message(), HasSubstr("(libbpf: "));
 }
 
-TEST(BpfObject, ThatCannotBeLoadedDoesNotShowTheMessageOfAnother) {
+TEST(BpfObject, ALoadErrorDoesNotContainTheMessageOfAnotherObject) {
     fail_with_another_object();
     FeatureSettings settings;
     settings.shared["members"] = -1;  // no map: libbpf refuses it without a message
@@ -36,7 +36,7 @@ TEST(BpfObject, ThatCannotBeLoadedDoesNotShowTheMessageOfAnother) {
     EXPECT_THAT(object.error().message(), Not(HasSubstr("libbpf: ")));
 }
 
-TEST(BpfObject, ThatCannotBeAttachedShowsItsOwnMessage) {
+TEST(BpfObject, AnAttachErrorContainsItsOwnMessage) {
     fail_with_another_object();
     tree_bpf* skeleton = tree_bpf__open();  // not loaded, so libbpf refuses to attach its programs
     ASSERT_TRUE(skeleton);
@@ -69,7 +69,7 @@ std::vector<std::string> maps_without_memory(Skeleton* (*open)(), void (*destroy
     return names;
 }
 
-TEST(BpfObject, OfUserProbesHasMemoryForAllMapsBeforeItIsLoaded) {
+TEST(BpfObject, ObjectsOfUserProbesHaveMemoryForAllMapsBeforeTheyAreLoaded) {
     using testing::IsEmpty;
     EXPECT_THAT(maps_without_memory<cuda_bpf>(cuda_bpf__open, cuda_bpf__destroy), IsEmpty());
     EXPECT_THAT(maps_without_memory<gpu_tensors_bpf>(gpu_tensors_bpf__open, gpu_tensors_bpf__destroy), IsEmpty());

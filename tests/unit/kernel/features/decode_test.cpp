@@ -23,7 +23,7 @@ ms_death death_record() {
 
 Result<DeathEvidence> decoded(const ms_death& e) { return decode_death(std::as_bytes(std::span(&e, 1)), kPage); }
 
-TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
+TEST(DecodeDeath, WithoutEvidenceHasOnlyTheExit) {
     const auto evidence = decoded(death_record());
     ASSERT_TRUE(evidence);
     EXPECT_EQ(evidence->time_ns, 99U);
@@ -35,7 +35,7 @@ TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
     EXPECT_FALSE(evidence->kill || evidence->other || evidence->oom || evidence->bus || evidence->failure);
 }
 
-TEST(DecodeDeath, HasWhatTheCudaDriverRefused) {
+TEST(DecodeDeath, HasTheFailedCudaAllocation) {
     ms_death e = death_record();
     EXPECT_FALSE(decoded(e)->cuda_failure);
     e.cuda_failure = {.time_ns = 80,
@@ -115,7 +115,7 @@ TEST(DecodeDeath, DistinguishesAMarkFromTheShortageAtTheSignal) {
     EXPECT_TRUE(decoded(e)->oom->chosen);
 }
 
-TEST(DecodeDeath, IsNotLedAstrayByWhatAProcessCanWrite) {
+TEST(DecodeDeath, ToleratesValuesThatAProcessControls) {
     ms_death e = death_record();
     std::memset(e.comm, 'x', sizeof e.comm);
     std::memset(e.evidence.bus.name, 'y', sizeof e.evidence.bus.name);
@@ -182,7 +182,7 @@ TEST(DecodeRange, EveryFieldArrives) {
     EXPECT_EQ(event->generation, 2U);
 }
 
-TEST(DecodeRange, WhatIsMalformedIsAnError) {
+TEST(DecodeRange, RefusesMalformedRecords) {
     EXPECT_FALSE(decoded(range_record(), sizeof(ms_range) - 1));
     const auto broken = [](auto change) {
         ms_range wire = range_record();

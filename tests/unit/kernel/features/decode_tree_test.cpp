@@ -71,7 +71,7 @@ TEST(Decode, AnExitKeepsFaultsAndCode) {
     EXPECT_TRUE(exit.forked_without_exec);
 }
 
-TEST(Decode, RefusesWhatIsTooShortUnknownOrLies) {
+TEST(Decode, RefusesShortUnknownOrInconsistentRecords) {
     const ms_exit record{.h = header(MS_EVENT_EXIT, sizeof(ms_exit)),
                          .comm = {},
                          .minor_faults = 0,
@@ -130,7 +130,7 @@ ms_task row_with_mappings(pid_t pid, __u64 pages) {
     return row;
 }
 
-TEST(Decode, MappingsAreThoseOfTheRowAfterAnyEarlierScan) {
+TEST(Decode, MappingsDoNotDependOnEarlierScans) {
     DecodedScan scan;
     const auto& tasks = scan.tasks;
     const auto mapped = [&](const std::vector<ms_task>& rows) {

@@ -46,7 +46,7 @@ TEST(LiveSamples, ASampleLivesUntilItsPageIsUnmapped) {
     EXPECT_EQ(samples.count(), 1U);
 }
 
-TEST(LiveSamples, EachWayOfGivingBackEndsASample) {
+TEST(LiveSamples, EachWayOfFreeingEndsASample) {
     for (const ms_range_call call : {MS_RANGE_UNMAP, MS_RANGE_MAP, MS_RANGE_GIVE_BACK}) {
         LiveSamples samples;
         samples.add(sample(10 * kPage, 1));
@@ -89,7 +89,7 @@ TEST(LiveSamples, AnEventDoesNotEndALaterSampleAtItsAddress) {
     EXPECT_EQ(bytes_of(samples, kLoad), kWeight);
 }
 
-TEST(LiveSamples, AddressesThatAreUsedAgainAndAgainHoldNothing) {
+TEST(LiveSamples, RepeatedlyReusedAddressesKeepNoSamples) {
     LiveSamples samples;
     std::uint64_t time = 0;
     for (int round = 0; round < 1500; ++round) {
@@ -145,7 +145,7 @@ TEST(LiveSamples, ThePagesThatAreGoneAreTakenOut) {
 }
 
 // A check of pages uses the addresses from before the move, and its answer can arrive before the event of the move.
-TEST(LiveSamples, APageThatMovedBeforeItsCheckComesBackWithTheEvent) {
+TEST(LiveSamples, TheEventOfAMoveRestoresASampleThatWasRemovedAsAbsent) {
     LiveSamples samples;
     samples.add(sample(10 * kPage, 1));
     samples.add(sample(20 * kPage, 1, kKeep));
@@ -212,7 +212,7 @@ TEST(LiveSamples, LostEventsEndAllSamplesOfTheProcess) {
     EXPECT_THAT(samples.held(kTrainer), IsEmpty());
 }
 
-TEST(LiveSamples, OfAStackThatLostItsNamesHaveNoStack) {
+TEST(LiveSamples, SamplesOfAForgottenStackHaveNoStack) {
     LiveSamples samples;
     samples.add(sample(10 * kPage, 1));
     samples.forget_stack(kLoad);

@@ -34,7 +34,7 @@ MappedGrowth born() {
     return growth;
 }
 
-TEST(MappedGrowth, OfAProcessThatWasThereBeforeBeginsWithWhatItHas) {
+TEST(MappedGrowth, AnExistingProcessStartsWithItsMappingsAsBefore) {
     MappedGrowth growth;
     growth.track(kProcess, 0);
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kProcess));
@@ -47,7 +47,7 @@ TEST(MappedGrowth, OfAProcessThatWasThereBeforeBeginsWithWhatItHas) {
     EXPECT_EQ(growth.find(kProcess)->reconciled, 0U);
 }
 
-TEST(MappedGrowth, OfAChildBeginsEmptyAndItsParentKeepsItsOwn) {
+TEST(MappedGrowth, AChildStartsWithoutGrowthAndItsParentKeepsItsOwn) {
     MappedGrowth growth = born();
     growth.apply(forked(kChild, kProcess.pid));
     EXPECT_THAT(growth.to_be_read(), IsEmpty());
@@ -71,7 +71,7 @@ TEST(MappedGrowth, EndsWithAnExecAndWithTheProcess) {
     EXPECT_FALSE(growth.find(kProcess));
 }
 
-TEST(MappedGrowth, AnExecWhoseEventWasLostShowsInTheNextOne) {
+TEST(MappedGrowth, TheNextEventRevealsALostExec) {
     MappedGrowth growth = born();
     growth.apply(of(kProcess, mapped(units(50, 52), kA), 2, 1));
     EXPECT_EQ(grown(growth, kProcess), 2U);
@@ -79,7 +79,7 @@ TEST(MappedGrowth, AnExecWhoseEventWasLostShowsInTheNextOne) {
     EXPECT_EQ(growth.find(kProcess)->reconciled, 1U);
 }
 
-TEST(MappedGrowth, AfterALossIsReadAnewAndTheProcessIsMarked) {
+TEST(MappedGrowth, LostEventsCauseAReadAndMarkTheProcess) {
     MappedGrowth growth = born();
     growth.apply(of(kProcess, mapped(units(10, 12), kA), 1, 5));
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kProcess));
@@ -95,7 +95,7 @@ TEST(MappedGrowth, AfterALossIsReadAnewAndTheProcessIsMarked) {
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kProcess));
 }
 
-TEST(MappedGrowth, WhatMayHaveBeenUnderWayWhileReadingIsReadAgainButNotForEver) {
+TEST(MappedGrowth, CallsDuringAReadCauseABoundedNumberOfFurtherReads) {
     MappedGrowth growth = born();
     growth.apply(of(kProcess, event(MS_RANGE_UNMAP, units(0, 8)), 1, 1));
     const FoundRange found[] = {{units(0, 8), RangeKind::anonymous, kWritable}};  // not removed yet
@@ -118,7 +118,7 @@ TEST(MappedGrowth, TheChildOfAnUnknownProcessIsReadItself) {
 }
 
 // Thousands of short processes can end in one tick.
-TEST(MappedGrowth, OfTheEndedProcessesThatHeldMostIsKept) {
+TEST(MappedGrowth, KeepsTheEndedProcessesWithTheMostGrowth) {
     MappedGrowth growth = born();
     const auto end_others = [&](pid_t first) {
         for (pid_t pid = first; pid < first + static_cast<pid_t>(2 * MappedGrowth::kMostEnded); ++pid) {

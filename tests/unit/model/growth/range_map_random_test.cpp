@@ -129,7 +129,7 @@ void expect_same(const RangeMap& map, const Naive& naive, unsigned seed) {
     ASSERT_EQ(map.totals().unwritable, sums.totals().unwritable) << "seed " << seed;
 }
 
-TEST(RangeMap, IsWhatAListOfPagesSaysAfterAnyEvents) {
+TEST(RangeMap, AgreesWithAListOfPagesAfterRandomEvents) {
     for (unsigned seed = 1; seed <= 50; ++seed) {
         Dice dice(seed);
         RangeMap map;

@@ -134,7 +134,7 @@ TEST(RangeMap, AMoveThatFailsLeavesAllInPlace) {
     EXPECT_FALSE(untold.apply(remap(MS_RANGE_MOVED, units(0, 8), units(8, 16), kA)));
 }
 
-TEST(RangeMap, ASmallRangeWithoutAnEventIsNewWhereItGrows) {
+TEST(RangeMap, ASmallUnknownRangeIsNewIfItGrows) {
     const AddressRange small{0, kUnit / 2};
     const RangeMap map = after({remap(MS_RANGE_MOVE_BEGINS, small, {}), remap(MS_RANGE_MOVED, small, units(4, 8), kA)});
     EXPECT_EQ(units_at(map, kA), 4U);
@@ -143,7 +143,7 @@ TEST(RangeMap, ASmallRangeWithoutAnEventIsNewWhereItGrows) {
     EXPECT_EQ(units_at(large, kA), 2U) << "memory that was mapped before is not growth";
 }
 
-TEST(RangeMap, ACopyIsWhatItsOriginalIs) {
+TEST(RangeMap, ACopyHasTheKindOfItsOriginal) {
     const RangeMap map = after({mapped(units(0, 4), kA), mapped(units(4, 6), kA, kWritable, RangeKind::file),
                                 remap(MS_RANGE_COPIED, units(0, 4), units(10, 14), kB),
                                 remap(MS_RANGE_COPIED, {4 * kUnit, 4 * kUnit}, units(20, 22), kB)});
@@ -152,7 +152,7 @@ TEST(RangeMap, ACopyIsWhatItsOriginalIs) {
     EXPECT_EQ(map.totals().file.n, 4 * kUnit);
 }
 
-TEST(RangeMap, WhatIsUnmappedAndNotKnownGivesNothing) {
+TEST(RangeMap, UnmappingUnknownRangesChangesNothing) {
     const RangeMap map = after({event(MS_RANGE_UNMAP, units(0, 100)), protect(units(0, 100), kWritable, kA)});
     EXPECT_EQ(map.totals().grown().n, 0U);
 }
@@ -182,7 +182,7 @@ TEST(RangeMap, TooManyPiecesAreLeftOutAndCounted) {
     EXPECT_EQ(cut.left_out().n, 8 * kUnit) << "including the unmapped unit";
 }
 
-TEST(RangeMap, SystemVMemoryIsFoundByReadingAndGoesWhole) {
+TEST(RangeMap, SystemVMemoryIsFoundByReadingAndDetachedAsAWhole) {
     RangeMap map;
     RangeEvent attach = event(MS_RANGE_ATTACH, {10 * kUnit, 10 * kUnit}, kA);
     attach.access = kWritable;
@@ -200,7 +200,7 @@ TEST(RangeMap, SystemVMemoryIsFoundByReadingAndGoesWhole) {
     EXPECT_EQ(units_at(map, kA), 3U);
 }
 
-TEST(RangeMap, WhatWasReadWhileACallWasUnderWayGivesWayToWhatTheCallSays) {
+TEST(RangeMap, TheEventOfACallOverridesAReadDuringTheCall) {
     const FoundRange found[] = {{units(0, 8), RangeKind::anonymous, kWritable}};
     RangeMap map = after({mapped(units(0, 8), kA), event(MS_RANGE_UNMAP, units(0, 8))});
     map.reconcile(found, RangeOwner::unknown);

@@ -5,12 +5,12 @@
 namespace memscope {
 namespace trough_test {
 
-TEST(Trough, IsNotThereWithoutAFree) {
+TEST(Trough, IsAbsentWithoutAFree) {
     const Trough none;
     EXPECT_EQ(none.passing(Seconds{1000}, 500), 0);
 }
 
-TEST(Trough, OfAStepShowsThatMemoryOfTheNextStepIsTemporary) {
+TEST(Trough, MarksTheMemoryOfTheNextTrainingStepAsTemporary) {
     Trough trough;
     for (int step = 0; step < 10; ++step) {
         trough.note(Seconds{100.0 + step}, 60, 100);  // in the middle of the backward pass
@@ -21,25 +21,25 @@ TEST(Trough, OfAStepShowsThatMemoryOfTheNextStepIsTemporary) {
     EXPECT_EQ(trough.passing(Seconds{110.3}, 60), 60);
 }
 
-TEST(Trough, RisesWithWhatIsKeptBelowTheSteps) {
+TEST(Trough, RisesWithMemoryKeptBetweenTrainingSteps) {
     Trough trough;
     for (int second = 0; second < 300; ++second) trough.note(Seconds{100.0 + second}, 10 * second, 10 * second + 500);
     EXPECT_EQ(trough.passing(Seconds{400}, 3000 + 500), 500);
 }
 
-TEST(Trough, OfAStackThatKeepsMuchAndFreesLittleMakesLittlePassing) {
+TEST(Trough, SmallFreesMarkLittleMemoryAsTemporary) {
     Trough trough;
     for (int second = 0; second < 20; ++second) trough.note(Seconds{100.0 + second}, 100 * second, 100 * second + 1);
     EXPECT_EQ(trough.passing(Seconds{120}, 2000), 1);
 }
 
-TEST(Trough, IsAsDeepAsAFallInManySteps) {
+TEST(Trough, AddsUpAFallInManySteps) {
     Trough trough;
     for (int left = 9; left >= 0; --left) trough.note(Seconds{100}, 10 * left, 10 * left + 10);
     EXPECT_EQ(trough.passing(Seconds{101}, 300), 100);
 }
 
-TEST(Trough, OfSeveralFreesIsAsDeepAsTheDeepestFall) {
+TEST(Trough, UsesTheDeepestOfSeveralFalls) {
     Trough trough;
     trough.note(Seconds{100}, 40, 124, 4);  // 124 came after 40
     EXPECT_EQ(trough.passing(Seconds{101}, 124), 4);
@@ -47,7 +47,7 @@ TEST(Trough, OfSeveralFreesIsAsDeepAsTheDeepestFall) {
     EXPECT_EQ(trough.passing(Seconds{103}, 200), 74);
 }
 
-TEST(Trough, IsOverIfNothingIsFreedAnyMore) {
+TEST(Trough, ExpiresIfNothingIsFreed) {
     Trough trough;
     trough.note(Seconds{100}, 0, 80);
     EXPECT_EQ(trough.passing(Seconds{105}, 80), 80);
@@ -56,7 +56,7 @@ TEST(Trough, IsOverIfNothingIsFreedAnyMore) {
     EXPECT_TRUE(trough.is_over(Seconds{161}));
 }
 
-TEST(Trough, OfMoreThanIsHeldMakesNothingPassing) {
+TEST(Trough, AFloorAboveTheHeldMemoryMarksNothingAsTemporary) {
     Trough trough;
     trough.note(Seconds{100}, 90, 100);
     EXPECT_EQ(trough.passing(Seconds{101}, 70), 0);

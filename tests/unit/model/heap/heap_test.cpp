@@ -28,7 +28,7 @@ HeapCensus example() {
     return census;
 }
 
-TEST(Heap, ACensusIsTheSameAfterItsWayThroughAMessage) {
+TEST(Heap, ACensusIsUnchangedAfterPackingAndUnpacking) {
     const HeapCensus sent = example();
     Packer packer;
     packer.put(Result<HeapCensus>(sent));

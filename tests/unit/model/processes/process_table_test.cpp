@@ -13,7 +13,7 @@ TEST(ProcessTable, CountsAProcessThatWasThereBeforeAsAStart) {
     w.expect_balance();
 }
 
-TEST(ProcessTable, TakesAScanAndItsForkEventForOneStart) {
+TEST(ProcessTable, CountsAScanAndAForkEventOfOneProcessAsOneStart) {
     const ProcessId child{101, 1500};
     for (const bool scan_first : {true, false}) {
         Watch w;
@@ -89,7 +89,7 @@ TEST(ProcessTable, WaitsForTheExitOfOneThatIsEnding) {
 }
 
 // On a slow machine a process can end after the events of the second scan were taken and before the process is checked.
-TEST(ProcessTable, TakesAnExitEventThatCameAfterTheScanForNoMissedExit) {
+TEST(ProcessTable, AnExitEventAfterTheScanIsNoMissedExit) {
     Watch w;
     bool ending = true;
     const auto is_ending = [&](ProcessId) { return ending; };
@@ -195,7 +195,7 @@ TEST(ProcessTable, CountsEveryMoveBetweenADrainAndAScan) {
     EXPECT_EQ(w.table.living().at(kTrainer.pid).task.target, kOther);
 }
 
-TEST(ProcessTable, MeetsProcessesInAnyOrderOfTheirPids) {
+TEST(ProcessTable, AcceptsProcessesInAnyOrder) {
     Watch w;
     const ProcessId low{7, 1600}, middle{50, 1200}, high{900, 1100};
     w.table.reconcile(std::vector{sample(high, 2000), sample(low, 2001), sample(middle, 2002)}, 1990);
@@ -266,7 +266,7 @@ TEST(ProcessTable, AProcessSeenOnAGpuKeepsThatMarkUntilExec) {
     EXPECT_FALSE(trainer.gpu_index);
 }
 
-TEST(ProcessTable, ProcessesOfARemovedTargetGoToTheOneAroundIt) {
+TEST(ProcessTable, ProcessesOfARemovedTargetMoveToTheEnclosingTarget) {
     Watch w;
     w.nesting.add(kInner, kJob);
     w.table.reconcile(std::vector{sample(kTrainer, 2000, {}, kInner)}, 1990);
@@ -279,7 +279,7 @@ TEST(ProcessTable, ProcessesOfARemovedTargetGoToTheOneAroundIt) {
     EXPECT_TRUE(w.table.living().empty());
 }
 
-TEST(ProcessTable, AnEndInATargetThatGoesRightAfterwardsCountsInTheOneAroundIt) {
+TEST(ProcessTable, AnExitInATargetThatIsThenRemovedCountsInTheEnclosingTarget) {
     Watch w;
     w.nesting.add(kInner, kJob);
     w.table.reconcile(std::vector{sample(kTrainer, 2000, {}, kInner)}, 1990);
@@ -292,7 +292,7 @@ TEST(ProcessTable, AnEndInATargetThatGoesRightAfterwardsCountsInTheOneAroundIt) 
     w.expect_balance(kJob);
 }
 
-TEST(ProcessTable, AMoveIntoATargetThatGoesRightAfterwardsIsAnExitWhereItCameFrom) {
+TEST(ProcessTable, AMoveIntoATargetThatIsThenRemovedIsAnExitFromTheOldTarget) {
     Watch w;
     w.nesting.add(kOther, kNoCgroup);
     w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);

@@ -27,7 +27,7 @@ TEST(RoleLedger, KeepsTheSumsWhenARankIsFolded) {
 }
 
 // Threads that unmap at once may both count it, where the kernel cannot exchange a value.
-TEST(RoleLedger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
+TEST(RoleLedger, BalancesAProcessThatUnmappedMoreThanItMapped) {
     Watch w;
     TrackedProcess process{.task = sample({200, 2000}, 2000).task};
     process.task.target = kJob;
@@ -41,27 +41,6 @@ TEST(RoleLedger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
     EXPECT_EQ(counted->summed(), Mappings{});
     EXPECT_EQ(counted->mapped[MS_MAPPED_OTHER], Bytes{40});
     EXPECT_EQ(counted->unmapped[MS_UNMAPPED_EXIT], Bytes{140});
-}
-
-TEST(Nesting, RemovingTheMiddleOneJoinsTheOthers) {
-    Nesting nesting;
-    nesting.add(CgroupId{1}, kNoCgroup);
-    nesting.add(CgroupId{2}, CgroupId{1});
-    nesting.add(CgroupId{3}, CgroupId{2});
-    nesting.remove(CgroupId{2});
-    EXPECT_THAT(nesting.around(CgroupId{3}), testing::ElementsAre(CgroupId{3}, CgroupId{1}));
-    EXPECT_THAT(nesting.around(kNoCgroup), testing::IsEmpty());
-}
-
-TEST(NearestLimit, IsTheOneWithTheLeastHeadroom) {
-    EXPECT_FALSE(nearest_limit({}));
-    const auto nearest = nearest_limit({{"own", {1000}, {100}}, {"a", {2000}, {1900}}, {"host", {9000}, {3000}}});
-    ASSERT_TRUE(nearest);
-    EXPECT_EQ(nearest->owner, "a");
-    EXPECT_EQ(nearest->limit, Bytes{2000});
-    EXPECT_EQ(nearest->headroom, Bytes{100});
-    EXPECT_EQ(nearest_limit({{"own", {1000}, {5000}}})->headroom,
-              Bytes{0});  // above the limit, as just before an OOM kill
 }
 
 }  // namespace role_ledger_test

@@ -27,7 +27,7 @@ ActionFacts facts_of(const TargetSnapshot& target, const Precursor& precursor = 
     return precursor_facts(snapshot, snapshot.targets[0], precursor);
 }
 
-TEST(ActionFacts, OfAPrecursorHaveTheForecastAndTheProcessToSignal) {
+TEST(ActionFacts, PrecursorFactsHaveTheForecastAndTheProcessToSignal) {
     TargetSnapshot target = test::nearly_full();
     target.processes[1].rank = 3;
     const ActionFacts facts = facts_of(target);
@@ -67,7 +67,7 @@ TEST(ActionFacts, UnknownFactsAreLeftOut) {
     EXPECT_EQ(told["oom_eta_seconds"], nullptr);
 }
 
-TEST(ActionFacts, OfADeathHaveTheProcessTheCauseAndTheReport) {
+TEST(ActionFacts, DeathFactsHaveTheProcessTheCauseAndTheReport) {
     const ReportedDeath death{.target = {.name = "train"},
                               .deaths = {test::oom_kill_of_trainer(), test::oom_kill_of_trainer()},
                               .left_out = 3,

@@ -34,7 +34,7 @@ Json parsed(const Death& death) {
     return Json::parse(json.text());
 }
 
-TEST(DeathJson, OfAnOomKillHasVictimTriggerAndLimit) {
+TEST(DeathJson, AnOomKillHasVictimTriggerAndLimit) {
     const Json json = parsed(oom_kill());
     EXPECT_EQ(json["time"], 1760000000.5);
     EXPECT_EQ(json["pid"], 100);
@@ -101,7 +101,7 @@ TEST(DeathJson, SaysHowLongAfterTheFailedCallTheDriverWasAsked) {
     EXPECT_TRUE(parsed(death)["gpu"]["read_seconds_after_failure"].is_null());
 }
 
-TEST(DeathJson, IsAListInTheTickThatIsMostlyEmpty) {
+TEST(DeathJson, ATickHasAListOfDeaths) {
     Snapshot snapshot = test::example();
     EXPECT_EQ(Json::parse(tick_json(snapshot, snapshot.targets[0]))["deaths"], Json::array());
     snapshot.targets[0].deaths = {oom_kill()};

@@ -14,7 +14,7 @@ namespace death_report_json_test {
 
 using nlohmann::json;
 
-TEST(DeathReportJson, HasTheDeathTheMomentAndWhatCameBefore) {
+TEST(DeathReportJson, HasTheDeathTheLastTickAndTheEvents) {
     const json report = json::parse(death_report_json(test::dead_job()));
     EXPECT_EQ(report["report"], "death");
     EXPECT_EQ(report["version"], 1);

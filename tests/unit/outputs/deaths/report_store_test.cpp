@@ -54,7 +54,7 @@ TEST_F(AStore, MakesItsDirectoryForItselfAndItsGroup) {
     EXPECT_THAT(names_in(directory), ElementsAre(numbered(1)));
 }
 
-TEST_F(AStore, KeepsTheNewestByNumber) {
+TEST_F(AStore, KeepsTheNewestReportsUpToANumber) {
     auto reports = store({.files = 3});
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(reports.write(numbered(i), "{}"));
     EXPECT_THAT(names_in(directory), ElementsAre(numbered(7), numbered(8), numbered(9)));
@@ -75,7 +75,7 @@ TEST_F(AStore, FreesATenthSoThatItNeedNotReadItsDirectoryAtEachWrite) {
     EXPECT_THAT(names_in(directory), SizeIs(before)) << "a report that is written again costs no other";
 }
 
-TEST_F(AStore, KeepsTheNewestBySize) {
+TEST_F(AStore, KeepsTheNewestReportsUpToASize) {
     auto reports = store({.all = Bytes{2500}});
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(reports.write(numbered(i), std::string(1000, 'x')));
     EXPECT_THAT(names_in(directory), ElementsAre(numbered(8), numbered(9)));
@@ -120,7 +120,7 @@ TEST_F(AStore, DoesNotFollowLinks) {
     EXPECT_EQ(*read_file(tree.at("state/victim")), "precious");
 }
 
-TEST_F(AStore, KeepsItsDirectoryWhenItIsMoved) {
+TEST_F(AStore, WritesToItsDirectoryAfterARename) {
     auto reports = store();
     fs::rename(directory, tree.at("state/moved"));
     ASSERT_TRUE(reports.write(numbered(1), "{}"));

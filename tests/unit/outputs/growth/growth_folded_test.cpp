@@ -29,7 +29,7 @@ TEST(GrowthFolded, OneLinePerStackOutermostFirst) {
                     "other;[vdso]+0x10;std::vector<float>::resize 41943040", "[unattributed];[other] 12582912"));
 }
 
-TEST(GrowthFolded, TheInterpreterItselfIsLeftOut) {
+TEST(GrowthFolded, LeavesOutFramesOfTheInterpreter) {
     EXPECT_EQ(growth_folded(test::grown()).text.find("_PyEval"), std::string::npos);
     EXPECT_EQ(growth_folded(test::grown()).text.find("Py_RunMain"), std::string::npos);
     GrowthReport stripped = test::grown();
@@ -58,7 +58,7 @@ TEST(GrowthFolded, HostileNamesStayOneFrameOfOneLine) {
     EXPECT_TRUE(std::regex_match(lines[1], std::regex(R"(\[unattributed\];\[[^;]*\] [0-9]+)"))) << lines[1];
 }
 
-TEST(GrowthFolded, NothingGrewIsNoLine) { EXPECT_THAT(growth_folded({}).text, IsEmpty()); }
+TEST(GrowthFolded, WithoutGrowthThereIsNoLine) { EXPECT_THAT(growth_folded({}).text, IsEmpty()); }
 
 TEST(GrowthFolded, TenThousandSitesAreTenThousandLines) {
     EXPECT_EQ(lines_of(growth_folded(test::many_sites(10'000)).text).size(), 10'000U);

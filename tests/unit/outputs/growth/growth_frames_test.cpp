@@ -12,7 +12,7 @@ constexpr const char* kCallees[] = {"/home/me/lib/python_tools/batch.py", "<__ar
                                     "/opt/app/python311.zip/copy.py", "/tmp/torchinductor_me/ab/cab.py",
                                     "/usr/lib/python3.11/copy.py"};
 
-TEST(GrowthFrames, NameTheLineThatTheVerdictNames) {
+TEST(GrowthFrames, TheOwnFrameIsThatOfTheVerdict) {
     for (const char* callee : kCallees) {
         GrowthSite site;
         site.python = {{"copy", callee, 7}, {"step", "/home/me/train.py", 4}};

@@ -30,7 +30,7 @@ TEST(GrowthJson, HasTheKeysOfTheContract) {
               Json({{"file_mapped_bytes", 700 * test::kMiB}, {"reserved_bytes", std::int64_t{13} << 30U}}));
 }
 
-TEST(GrowthJson, SaysWhichTimeItIsAbout) {
+TEST(GrowthJson, HasTheTimeSpanAndThePeakTime) {
     GrowthReport report = test::grown();
     Json json = json_of(report);
     EXPECT_TRUE(json["since_seconds"].is_null());
@@ -74,7 +74,7 @@ TEST(GrowthJson, SitesBeyondTheTopAreSummed) {
     EXPECT_EQ(json["left_out"]["mapped"], Json({{"sites", 0}, {"bytes", 0}}));
 }
 
-TEST(GrowthJson, NothingGrewIsEmptyLists) {
+TEST(GrowthJson, WithoutGrowthTheListsAreEmpty) {
     const Json json = json_of({});
     for (const char* list : {"resident", "mapped", "gpu", "pinned", "unattributed"})
         EXPECT_EQ(json[list], Json::array()) << list;

@@ -123,7 +123,7 @@ TEST(GrowthPprof, ASiteInBothPlanesIsOneSampleInnermostFirst) {
     EXPECT_EQ(sample->labels.at("rank"), "0");
 }
 
-TEST(GrowthPprof, NothingIsLeftOut) {
+TEST(GrowthPprof, SitesBeyondTheTopAndUnattributedGrowthAreSamples) {
     GrowthReport report = test::grown();
     report.top = 2;
     const auto profile = read_profile(growth_pprof(report));
@@ -150,9 +150,7 @@ TEST(GrowthPprof, HostileNamesAreMadePrintable) {
     EXPECT_EQ(profile.samples.size(), 2U + 2U) << "sites without a stack are one; two reasons";
 }
 
-TEST(GrowthPprof, NothingGrewIsAProfileWithoutSamples) {
-    EXPECT_THAT(read_profile(growth_pprof({})).samples, IsEmpty());
-}
+TEST(GrowthPprof, WithoutGrowthThereAreNoSamples) { EXPECT_THAT(read_profile(growth_pprof({})).samples, IsEmpty()); }
 
 TEST(GrowthPprof, TheSameGrowthIsTheSameFile) { EXPECT_EQ(growth_pprof(test::grown()), growth_pprof(test::grown())); }
 

@@ -34,7 +34,7 @@ TEST_F(GrowthRoute, IsOnlyServedWithTheStatus) {
     EXPECT_EQ(get({}).status, 404);
 }
 
-TEST_F(GrowthRoute, TextIsSinceTheWarmupAndTheOthersSinceTheStart) {
+TEST_F(GrowthRoute, TextDefaultsToSinceWarmupAndOtherFormatsToSinceStart) {
     using Since = GrowthRequest::Since;
     (void)get({{"format", "text"}});
     EXPECT_EQ(asked.since, Since::warmup);

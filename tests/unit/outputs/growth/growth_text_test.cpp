@@ -93,7 +93,7 @@ TEST(GrowthText, ExplainsShortNativeStacksOnce) {
     EXPECT_THAT(text_of(report), Not(HasSubstr("frame pointers")));
 }
 
-TEST(GrowthText, ARecursionIsOneWord) {
+TEST(GrowthText, ARecursionIsOneEntryWithItsCount) {
     GrowthReport report = test::many_sites(1);
     report.growth.resident.sites[0].python.assign(64, {"again", "/job/recursion.py", 3});
     EXPECT_THAT(text_of(report, 80), HasSubstr("from again (recursion.py:3) ×63\n"));
@@ -153,7 +153,7 @@ TEST(GrowthText, SaysHowResidentGrowthWasMeasured) {
     EXPECT_THAT(text_of(report), HasSubstr("not known with --no-maps"));
 }
 
-TEST(GrowthText, NoShareIsAboveAllThatGrew) {
+TEST(GrowthText, NoShareIsAbove100Percent) {
     GrowthReport report = test::grown();
     report.growth.resident.unattributed = {{"before", -1000 * test::kMiB}};
     EXPECT_THAT(text_of(report), HasSubstr("  900 MiB  73 %  "));

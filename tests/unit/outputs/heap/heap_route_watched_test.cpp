@@ -148,7 +148,7 @@ TEST(HeapRoute, SaysWhyThereIsNoAnswer) {
     EXPECT_EQ(asked.pids.size(), 1U) << "nothing else was read";
 }
 
-TEST(HeapRoute, IsServedOnlyWhereCensusesCanBeTakenAndLater) {
+TEST(HeapRoute, AnswersLaterAndOnlyIfCensusesCanBeTaken) {
     LatestSnapshot latest_snapshot;
     latest_snapshot.publish(std::make_shared<const Snapshot>(with_heap()));
     Asked asked{.answer = {.processes = {with_heap().targets[0].heap[0]}}};

@@ -38,7 +38,7 @@ TEST(HostCheck, NumericAddressesAndLocalhostAreAllowedWithAndWithoutPort) {
         EXPECT_EQ(refused_with(check, request(host)), 0) << host;
 }
 
-TEST(HostCheck, OtherNamesAreMisdirected) {
+TEST(HostCheck, OtherNamesGetStatus421) {
     const HostCheck check(kLoopback, {});
     for (const char* host : {"evil.example",
                              "evil.example:9750",
@@ -87,7 +87,7 @@ TEST(HostCheck, OnALoopbackAddressEveryPathIsChecked) {
             EXPECT_EQ(refused_with(HostCheck({address, 9750}, {}), request("evil.example", path)), 421) << path;
 }
 
-TEST(HostCheck, OnAnAddressOfTheNetworkMetricsAndHealthAreForAnyName) {
+TEST(HostCheck, OnANetworkAddressMetricsAndHealthAcceptAnyHost) {
     for (const char* address : {"0.0.0.0", "10.1.2.3", "::", "2001:db8::7", "128.0.0.1", "::ffff:10.1.2.3"}) {
         const HostCheck check({address, 9750}, {});
         for (const char* path : {"/metrics", "/-/healthy", "/-/ready"})

@@ -132,7 +132,7 @@ TEST_F(HostileHttp, OnlyTheFirstOfPipelinedRequestsIsAnswered) {
     EXPECT_TRUE(scrape_is_right());
 }
 
-TEST_F(HostileHttp, HeadAndWrongMethodsAndPathsBetweenTheLines) {
+TEST_F(HostileHttp, AnswersHeadAndRefusesOtherMethodsAndOddPaths) {
     const std::string head = get(port(), "/metrics", "HEAD");
     EXPECT_EQ(status_of(head), 200);
     EXPECT_TRUE(head.ends_with("\r\n\r\n"));

@@ -48,7 +48,7 @@ struct LateAnswers : testing::Test {
     }
 };
 
-TEST_F(LateAnswers, LetOthersBeAnsweredMeanwhile) {
+TEST_F(LateAnswers, OtherRequestsAreAnsweredDuringALateAnswer) {
     const Fd slow = ask_slowly();
     begun.get_future().wait();
     EXPECT_EQ(status_of(get(server->port(), "/metrics")), 200);
@@ -56,7 +56,7 @@ TEST_F(LateAnswers, LetOthersBeAnsweredMeanwhile) {
     EXPECT_THAT(received(slow), HasSubstr("slow"));
 }
 
-TEST_F(LateAnswers, DoNotWaitForSlowOnes) {
+TEST_F(LateAnswers, AreNotDelayedByASlowerLateAnswer) {
     const Fd slowest = ask_slowly("/slowest");
     begun.get_future().wait();
     EXPECT_THAT(get(server->port(), "/late"), HasSubstr("late"));
@@ -72,7 +72,7 @@ TEST_F(LateAnswers, AreMadeOneAfterTheOtherAndAllArrive) {
     for (const Fd& socket : sockets) EXPECT_THAT(received(socket), HasSubstr("slow"));
 }
 
-TEST_F(LateAnswers, AreRefusedWhereTooManyWait) {
+TEST_F(LateAnswers, AreRefusedIfTooManyWait) {
     std::vector<Fd> sockets;
     for (int i = 0; i < 40; ++i) sockets.push_back(ask_slowly());
     begun.get_future().wait();
@@ -98,7 +98,7 @@ TEST_F(LateAnswers, DoNotOutliveTheServer) {
     (void)received(second);
 }
 
-TEST_F(LateAnswers, OfAClientThatLeftAreThrownAway) {
+TEST_F(LateAnswers, AreDroppedIfTheClientHasDisconnected) {
     {
         const Fd gone_client = ask_slowly();
         begun.get_future().wait();

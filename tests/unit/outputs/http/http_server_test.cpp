@@ -58,7 +58,7 @@ TEST_F(Http, MetricsHaveTheirContentTypeAndSafeHeaders) {
     EXPECT_THAT(parsed->body, HasSubstr("\nmemscope_target_up{target=\"train\"} 1\n"));
 }
 
-TEST(HttpRequests, HaveTheirCookiesAndOrigin) {
+TEST(HttpRequests, PassCookiesAndOriginToTheHandler) {
     HttpRequest seen;
     const auto server = HttpServer::on_tcp(kAnyPort, [&](const HttpRequest& request) {
         seen = request;
@@ -118,13 +118,13 @@ TEST_F(Http, OversizedRequestsGetAProperStatus) {
     EXPECT_EQ(status_of(get(port(), "/-/healthy")), 200);
 }
 
-TEST_F(Http, GarbageDoesNotHurt) {
+TEST_F(Http, MalformedRequestsDoNotStopTheServer) {
     raw_exchange(port(), std::string("\x16\x03\x01\x00\xff\r\n\r\n", 9));
     raw_exchange(port(), "GET\r\n\r\n");
     EXPECT_EQ(status_of(get(port(), "/-/healthy")), 200);
 }
 
-TEST_F(Http, OneTargetIsATickSeveralAreAList) {
+TEST_F(Http, StatusIsAnObjectForOneTargetAndAListForSeveral) {
     publish(test::example());
     const auto body = [&](const std::string& path) {
         return nlohmann::json::parse(parse_http_response(get(port(), path))->body);
@@ -152,7 +152,7 @@ TEST_F(Http, ProcessesAreServedOnlyWithTheStatus) {
     EXPECT_EQ(status_of(get(closed->port(), "/metrics")), 200);
 }
 
-TEST_F(Http, RecordsAreServedOnlyWhereThatWasAskedFor) {
+TEST_F(Http, RecordsAreServedOnlyIfEnabled) {
     Snapshot two = test::example();
     two.targets.push_back(test::training("other"));
     publish(two);
@@ -188,7 +188,7 @@ TEST_F(Http, APortInUseIsAnErrorWithAdvice) {
                   ": Address already in use; choose another address with --listen, or none with --listen none");
 }
 
-TEST_F(Http, MovesAndStops) {
+TEST_F(Http, AMovedServerAnswersUntilItIsDestroyed) {
     const std::uint16_t old = port();
     {
         HttpServer moved = std::move(*server);

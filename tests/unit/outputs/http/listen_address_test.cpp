@@ -14,7 +14,7 @@ TEST(Listen, TakesNumericAddressesWithAPort) {
     EXPECT_EQ(parse_listen("0.0.0.0:9750")->host, "0.0.0.0");
 }
 
-TEST(Listen, RefusesTheRestWithAdvice) {
+TEST(Listen, RefusesOtherTextsWithAdvice) {
     for (const auto* text : {"", ":9750", "9750", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
                              "::1:9750", "[::1]", "[]:1", "example.com:9750", "[127.0.0.1]:1", "127.0.0.1:9750 "}) {
         const auto address = parse_listen(text);

@@ -59,7 +59,7 @@ TEST(GpuJson, HasTensorsAndCachedBytesIfBothAreKnown) {
     EXPECT_FALSE(gpu["roles"][2].contains("cached_bytes")) << "of a driver that is not followed";
 }
 
-TEST(GpuJson, AVerdictOfAGpuNamesIt) {
+TEST(GpuJson, AVerdictOfAGpuHasTheIdOfTheGpu) {
     Snapshot snapshot = test::example();
     ScopeVerdict gpu = snapshot.targets[0].verdicts[0];
     gpu.scope = VerdictScope::gpu;

@@ -87,7 +87,7 @@ TEST(TickJson, AVerdictHasTheCauseOfALeakWhereItIsKnown) {
     EXPECT_EQ(cause["share_ratio"], 0.75);
 }
 
-TEST(TickJson, TheKernelsHighWaterMarkIsThereOrNull) {
+TEST(TickJson, PeakBytesAreNullIfUnknown) {
     Snapshot snapshot = test::example();
     EXPECT_EQ(tick(snapshot)["memory"]["peak_bytes"], test::gib(50).n);
     snapshot.targets[0].memory.peak.reset();
@@ -126,7 +126,7 @@ TEST(TickJson, PresentPrecursorsAreListedWithTheirReasons) {
     EXPECT_EQ(standing[0]["reason"], "58 GiB of 64 GiB");
 }
 
-TEST(TickJson, ReclaimStallsAreThereOrNull) {
+TEST(TickJson, ReclaimStallsAreNullIfUnknown) {
     Snapshot snapshot = test::example();
     EXPECT_EQ(tick(snapshot)["memory"]["reclaim_stall_seconds"], 0);
     snapshot.targets[0].reclaim.reset();
@@ -138,7 +138,7 @@ TEST(TickJson, ReclaimStallsAreThereOrNull) {
     EXPECT_EQ(tick(snapshot)["memory"]["refaulted_bytes"], 4096);
 }
 
-TEST(TickJson, AProcessHasItsNumbers) {
+TEST(TickJson, HasTheValuesOfEachProcess) {
     const Json process = tick(test::example())["processes"][1];
     EXPECT_EQ(process["pid"], 101);
     EXPECT_EQ(process["parent_pid"], 100);

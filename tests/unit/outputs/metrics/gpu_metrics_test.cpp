@@ -50,7 +50,7 @@ TEST(GpuMetrics, WithoutGpusThereIsNoSeries) {
     for (const Metric& metric : gpu_metrics()) EXPECT_THAT(values(test::example(), metric.name), IsEmpty());
 }
 
-TEST(GpuMetrics, TensorsAreThoseOfRolesThatPyTorchReports) {
+TEST(GpuMetrics, TensorBytesExistOnlyForRolesWithTensors) {
     Snapshot snapshot = test::example();
     auto& roles = snapshot.targets[0].gpu.emplace().roles;
     roles[{{Role::trainer, 0}, "GPU-00"}].tensors = Bytes{70};

@@ -29,7 +29,7 @@ TEST(Prometheus, AllSixEventsAreZeroAtTheFirstScrape) {
             text, HasSubstr(std::string("memscope_memory_events_total{target=\"train\",event=\"") + event + "\"} 0\n"));
 }
 
-TEST(Prometheus, AllEightPrecursorsHaveALineAndPresentOnesHaveAOne) {
+TEST(Prometheus, EveryPrecursorIsExportedAndThePresentOneIsOne) {
     Snapshot snapshot = test::example();
     snapshot.targets[0].precursors = {{PrecursorKind::shm_full, 1, "full"}};
     const std::string text = render_prometheus(snapshot);
@@ -62,7 +62,7 @@ TEST(Prometheus, TheNearestLimitHasOneOwner) {
     }
 }
 
-TEST(Prometheus, TheLimitThatIsReachedFirstHasAnOwnerOfItsOwn) {
+TEST(Prometheus, TheLimitThatIsReachedFirstHasASeparateOwner) {
     Snapshot snapshot = test::example();
     Forecast& forecast = *snapshot.targets[0].verdicts[0].forecast;
     forecast.limit = EffectiveLimit{"host", test::gib(256), test::gib(100)};
@@ -77,7 +77,7 @@ TEST(Prometheus, TheLimitThatIsReachedFirstHasAnOwnerOfItsOwn) {
     EXPECT_THAT(text, Not(HasSubstr("memscope_oom_eta_limit_bytes{")));
 }
 
-TEST(Prometheus, TheBasisOfAForecastIsOneOfThreeWords) {
+TEST(Prometheus, TheBasisOfAForecastIsLeakWarmupOrTrend) {
     using Basis = Forecast::Basis;
     Snapshot snapshot = test::example();
     for (const auto& [basis, label] :
@@ -106,7 +106,7 @@ TEST(Prometheus, ReclaimStallsAreZeroOrUnknown) {
     EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_reclaim_stall_seconds_total{target=\"train\"} 2\n"));
 }
 
-TEST(Prometheus, WhatIsUnknownHasNoLine) {
+TEST(Prometheus, UnknownValuesHaveNoLine) {
     Snapshot snapshot = test::example();
     auto& target = snapshot.targets[0];
     target.memory.limit = Unlimited{};
@@ -167,7 +167,7 @@ TEST(Prometheus, PromtoolHasNoComplaints) {
     fs::remove(file);
 }
 
-TEST(MetricsPage, IsWhatTheTableSays) {
+TEST(MetricsPage, MatchesTheMetricTable) {
     const fs::path file = fs::path(MEMSCOPE_SOURCE_DIR) / "docs/metrics.md";
     if (std::getenv("MEMSCOPE_UPDATE_DOCS")) std::ofstream(file) << render_metrics_page();
     const auto text = read_file(file);

@@ -11,7 +11,7 @@ namespace metric_table_test {
 using testing::Contains;
 using testing::Not;
 
-TEST(MetricTable, EveryNameIsOursOrOneOfTheUsualProcessNames) {
+TEST(MetricTable, EveryNameBeginsWithMemscopeOrProcess) {
     for (const Metric& metric : metric_table())
         EXPECT_TRUE(metric.name.starts_with("memscope_") || metric.name.starts_with("process_")) << metric.name;
 }

@@ -86,7 +86,7 @@ TEST(Curve, ALimitThatWasExceededIsBelowTheTop) {
     EXPECT_THAT(lines[5], HasSubstr("limit 50 MiB"));
 }
 
-TEST(Curve, NothingHeldIsALineAtTheBottom) {
+TEST(Curve, ZeroMemoryIsALineAtTheBottom) {
     const std::string text = drawn({{0, {}}, {10, {}}}, {.width = 30, .height = 6});
     EXPECT_THAT(text, HasSubstr("⣀⣀⣀⣀"));
 }

@@ -38,7 +38,7 @@ TEST(GpuText, WithoutGpusStatusDoesNotMentionThem) {
     EXPECT_THAT(status_text(snapshot, snapshot.targets[0], false), Not(HasSubstr("GPU")));
 }
 
-TEST(GpuText, PartsOfAGpuAreNumberedWithinIt) {
+TEST(GpuText, MigInstancesAreNumberedWithinTheirGpu) {
     Snapshot snapshot = test::example(true);
     for (const char* id : {"MIG-a", "MIG-b"}) {
         GpuDevice part{.id = id, .index = 1};

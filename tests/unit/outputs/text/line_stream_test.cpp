@@ -182,7 +182,7 @@ TEST_F(Stream, AFileKeepsItsOffsetAndGetsEveryTick) {
     ::unlink(path.c_str());
 }
 
-TEST_F(Stream, AFullDiskSkipsAndTheHalfLineIsCompletedLater) {
+TEST_F(Stream, AFullDiskSkipsTicksAndAPartialLineIsCompletedLater) {
     // A file size limit stands in for the full disk: the kernel writes what fits, then refuses.
     std::signal(SIGXFSZ, SIG_IGN);
     const std::string path = testing::TempDir() + "memscope_full_" + std::to_string(::getpid());

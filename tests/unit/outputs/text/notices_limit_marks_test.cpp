@@ -37,7 +37,7 @@ struct Reported {
     }
 };
 
-TEST(LimitMarks, EachHasOneLineOnTheWayUp) {
+TEST(LimitMarks, EachMarkHasOneLineOnTheWayUp) {
     Reported reported;
     EXPECT_THAT(reported.at(49), IsEmpty());
     EXPECT_THAT(reported.at(51),
@@ -64,7 +64,7 @@ TEST(LimitMarks, FallingBelowAMarkHasALineAfterFivePoints) {
     EXPECT_THAT(reported.at(91), ElementsAre(HasSubstr("above 90 %"))) << "it was left clearly";
 }
 
-TEST(LimitMarks, OrAfterAMinuteBelowTheMark) {
+TEST(LimitMarks, AMinuteBelowAMarkHasALine) {
     Reported reported;
     reported.at(91);
     reported.stay(89, 60);
@@ -108,7 +108,7 @@ TEST(LimitMarks, FallingFromNinetyFiveToEightyEightHasNoLine) {
     EXPECT_THAT(reported.at(84), ElementsAre(HasSubstr("fell below 90 %")));
 }
 
-TEST(LimitMarks, WhatIsHeldBelowTheLimitOfAnAncestorCounts) {
+TEST(LimitMarks, MemoryOfOtherJobsBelowTheLimitOfAnAncestorCounts) {
     Reported reported;
     MemoryState memory = held(92, "jobs");
     memory.unreclaimable = gib(2);
@@ -117,7 +117,7 @@ TEST(LimitMarks, WhatIsHeldBelowTheLimitOfAnAncestorCounts) {
                             "the limit of jobs (100 GiB); 8.0 GiB of headroom"));
 }
 
-TEST(LimitMarks, SwapCountsWhereTheLimitCountsIt) {
+TEST(LimitMarks, SwapCountsIfTheLimitIncludesIt) {
     Reported reported;
     MemoryState memory = held(92);
     memory.unreclaimable = gib(60);
@@ -139,7 +139,7 @@ TEST(LimitMarks, TwoLimitsThatAlternateHaveOneLineEach) {
                                                             HasSubstr("above 50 % of its own limit")));
 }
 
-TEST(LimitMarks, WithoutALimitThereAreNone) {
+TEST(LimitMarks, WithoutALimitThereAreNoLines) {
     Reported reported;
     reported.at(96);
     EXPECT_THAT(reported.at(MemoryState{}), IsEmpty());

@@ -151,7 +151,7 @@ TEST(Notices, ATargetThatComesBackHasItsMarksAgain) {
     EXPECT_THAT(writer.write(&gone, high), testing::Contains(testing::HasSubstr("above 90 %")));
 }
 
-TEST(Notices, MarksCountWhatIsHeldBelowTheLimitOfAnAncestor) {
+TEST(Notices, MarksApplyToTheLimitOfAnAncestor) {
     const Snapshot before = held(10);
     Snapshot now = before;
     now.targets[0].memory.effective = EffectiveLimit{"jobs", test::gib(64), test::gib(3)};
@@ -209,7 +209,7 @@ TEST(Notices, AVerdictHasALineWhenItChanges) {
     EXPECT_THAT(notices(&warming, leaking), ElementsAre("train: leaking: Because."));
 }
 
-TEST(Notices, ALeakThatIsFreeMemoryHasOneMoreLineWhenThatIsKnown) {
+TEST(Notices, ALeakHasOneMoreLineWhenItsCauseIsFoundInMalloc) {
     const Snapshot warming = judged(Verdict::warming_up);
     const Snapshot leaking = judged(Verdict::leaking);
     Snapshot known = leaking;

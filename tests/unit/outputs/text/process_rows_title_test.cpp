@@ -22,7 +22,7 @@ TEST(ProcessTitle, IsTheCommandWithoutDirectories) {
     EXPECT_EQ(title("python3", "/usr/bin/python3"), "python3");
 }
 
-TEST(ProcessTitle, HasTheNameInFrontIfItDiffers) {
+TEST(ProcessTitle, BeginsWithCommIfItDiffersFromTheCommand) {
     EXPECT_EQ(title("pt_data_worker", "/usr/bin/python3 train.py"), "pt_data_worker: python3 train.py");
 }
 
@@ -44,7 +44,7 @@ TEST(ProcessTitle, AModuleAndAProgramTextStayAsTheyAre) {
     EXPECT_EQ(title("python3", "/usr/bin/python3 -I -c exec(x)"), "python3 -I -c exec(x)");
 }
 
-TEST(ProcessTitle, InANarrowColumnTheScriptWins) {
+TEST(ProcessTitle, ANarrowColumnShowsTheScript) {
     const Process trainer = process("python3", "/usr/bin/python3 -u -X dev train.py --lr 3");
     EXPECT_EQ(title_of(trainer, 60), "python3 -u -X dev train.py --lr 3");
     const Process simple = process("python3", "/usr/bin/python3 -u /home/me/train.py --lr 3");

@@ -83,7 +83,7 @@ TEST(StatusText, ProcessesAreSortedByTheirOwnMemory) {
     EXPECT_EQ(process_rows(processes, 2).left_out_held, test::gib(1) + test::mib(8));
 }
 
-TEST(StatusText, ARingOfParentsIsDrawnOnce) {
+TEST(StatusText, ACycleOfParentsIsDrawnOnce) {
     std::vector<Process> processes = {test::process(1, 2, Role::other, "a", "a", {}),
                                       test::process(2, 1, Role::other, "b", "b", {}),
                                       test::process(3, 3, Role::other, "c", "c", {})};
@@ -154,7 +154,7 @@ TEST(StatusText, AnEmptyTargetWithoutLimitIsShown) {
     EXPECT_THAT(text, HasSubstr("no processes"));
 }
 
-TEST(Bar, ShowsSomethingForALittleAndGapsForAlmostFull) {
+TEST(Bar, IsEmptyOnlyAtZeroAndFullOnlyAtOne) {
     EXPECT_EQ(bar(4, {{0.001, "#"}}, "."), "#...");
     EXPECT_EQ(bar(4, {{0.999, "#"}}, "."), "###.");
     EXPECT_EQ(bar(4, {{7.0, "#"}}, "."), "####");
@@ -197,7 +197,7 @@ TEST(StatusText, ShowsTheLimitThatIsReachedFirstBesideTheOneWithTheLeastHeadroom
     EXPECT_THAT(text_of(snapshot), Not(HasSubstr("full in")));
 }
 
-TEST(StatusText, TheBarCountsSwapWhereTheLimitDoes) {
+TEST(StatusText, TheBarIncludesSwapIfTheLimitDoes) {
     Snapshot snapshot = test::example();
     auto& memory = snapshot.targets[0].memory;
     memory.unreclaimable = memory.usage = test::gib(16);
@@ -256,7 +256,7 @@ Snapshot with_inherited_pages() {
     return snapshot;
 }
 
-TEST(StatusText, WorkersThatShareTheTrainersPagesAreNotLargerThanIt) {
+TEST(StatusText, PagesInheritedFromTheTrainerDoNotCountForItsWorkers) {
     const std::string text = text_of(with_inherited_pages());
     EXPECT_LT(text.find("\ntrainer "), text.find("\ndataloader_worker "));
     EXPECT_THAT(text, HasSubstr("dataloader_worker    0     2       0  2.0 GiB   60 GiB "));
@@ -269,7 +269,7 @@ TEST(StatusText, WorkersThatShareTheTrainersPagesAreNotLargerThanIt) {
     EXPECT_THAT(text_of(test::example()), Not(HasSubstr("COW"))) << "nobody shares any";
 }
 
-TEST(StatusText, HasTheKernelsHighWaterMarkAndWhatIsInIt) {
+TEST(StatusText, ShowsTheKernelsHighWaterMark) {
     Snapshot snapshot = test::example();
     EXPECT_THAT(text_of(snapshot), HasSubstr("\nthe kernel's high-water mark is 50 GiB, with page cache\n"));
     snapshot.targets[0].memory.peak.reset();

@@ -19,7 +19,7 @@ TEST(VerdictText, TooFewSamplesAreTooEarlyToTell) {
     EXPECT_EQ(word(Verdict::insufficient), "insufficient") << "programs read this word";
 }
 
-TEST(VerdictText, ATimeThatIsADateIsShownFromTheStart) {
+TEST(VerdictText, UnixTimesAreShownRelativeToTheStart) {
     Judgement judgement;
     judgement.verdict = Verdict::leaking;
     judgement.leak_started = Seconds(600);

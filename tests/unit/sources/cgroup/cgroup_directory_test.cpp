@@ -21,7 +21,7 @@ std::vector<std::string> matching_paths(const CgroupHierarchy& hierarchy, const 
     return paths;
 }
 
-TEST(CgroupDirectory, IsItsInode) {
+TEST(CgroupDirectory, IsIdentifiedByItsInode) {
     FakeTree tree{{"cg/a/cgroup.procs", ""}, {"cg/b/cgroup.procs", ""}};
     const auto a = CgroupDirectory::open(hierarchy_of(tree), "a"), b = CgroupDirectory::open(hierarchy_of(tree), "b");
     ASSERT_TRUE(a && b);
@@ -31,7 +31,7 @@ TEST(CgroupDirectory, IsItsInode) {
     EXPECT_EQ(a->path(), "a");
 }
 
-TEST(CgroupDirectory, IsNotConfusedWithItsSuccessor) {
+TEST(CgroupDirectory, DistinguishesARecreatedDirectory) {
     FakeTree tree{{"cg/a/cgroup.procs", ""}};
     const auto before = CgroupDirectory::open(hierarchy_of(tree), "a");
     ASSERT_TRUE(before);
@@ -138,7 +138,7 @@ TEST(FindMatching, GoesDownOnlyWhereAMatchIsPossible) {
         << "the walk starts at the last component without a wildcard";
 }
 
-TEST(ResolvePlain, TakesWhatExists) {
+TEST(ResolvePlain, PrefersAnExistingPath) {
     FakeTree tree{{"cg/a/b.service/", ""}, {"cg/b.service/", ""}};
     EXPECT_EQ(*resolve_plain(hierarchy_of(tree), "a/b.service"), "a/b.service");
     EXPECT_EQ(*resolve_plain(hierarchy_of(tree), "b.service"), "b.service")

@@ -87,7 +87,7 @@ TEST(CgroupMemoryV2, HasNoPressureWithoutPsi) {
     EXPECT_EQ(state->effective->headroom, Bytes{60000});
 }
 
-TEST(CgroupMemoryV2, IsKilledByTheAncestorWithTheLeastRoom) {
+TEST(CgroupMemoryV2, UsesTheAncestorWithTheLeastHeadroom) {
     FakeTree tree{{"cg/cgroup.procs", ""}};
     add_v2(tree, "a", "9000\n", 8000);  // a sibling of b holds most of the memory
     add_v2(tree, "a/b", "max\n", 3000);
@@ -169,7 +169,7 @@ TEST(CgroupMemoryOfTheRoot, ComesFromMeminfo) {
     }
 }
 
-TEST(CgroupMemoryOfTheRoot, OfAContainerIsACgroupLikeAnother) {
+TEST(CgroupMemoryOfTheRoot, OfAContainerIsReadLikeAnyCgroup) {
     FakeTree tree{{"cg/a/cgroup.procs", ""}};
     add_v2(tree, "", "5000\n", 1000);
     add_v2(tree, "a", "max\n", 900);
@@ -189,7 +189,7 @@ TEST(CgroupMemory, EndsWithItsCgroup) {
     EXPECT_TRUE(is_gone(CgroupMemory::open(v2(tree), "b", tree.root()).error()));
 }
 
-TEST(CgroupMemory, WithAnOddFileHasNotEnded) {
+TEST(CgroupMemory, AnInvalidFileDoesNotMeanThatTheCgroupEnded) {
     FakeTree tree{{"cg/cgroup.procs", ""}};
     add_v2(tree, "a", "max\n", 1000);
     auto memory = CgroupMemory::open(v2(tree), "a", tree.root());

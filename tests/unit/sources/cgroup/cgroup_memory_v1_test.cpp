@@ -82,7 +82,7 @@ TEST(CgroupMemoryV1, LivesWithoutKernelMemoryAccounting) {
 }
 
 // Caches of inodes and dentries are kernel memory, and v1 does not report their size.
-TEST(CgroupMemoryV1, FilesThatAreOpenedDoNotMakeItLookLikeALeak) {
+TEST(CgroupMemoryV1, DentryCachesDoNotCountAsUnreclaimable) {
     FakeTree tree{{"cg/cgroup.sane_behavior", "0\n"}};
     add_v1(tree, "a", "5000\n", 1000);
     auto memory = CgroupMemory::open(v1(tree), "a", tree.root());

@@ -71,7 +71,7 @@ TEST(CgroupName, IsAGlobWithWildcards) {
     for (const char* plain : {"a", "a]", "a\\x2db.slice"}) EXPECT_FALSE(parse_cgroup_name(plain, kV2)->glob) << plain;
 }
 
-TEST(CgroupPath, IsThatOfTheMemoryController) {
+TEST(CgroupPath, IsThePathOfTheMemoryController) {
     const char v1[] = "8:pids:/a\n4:cpu,memory:/job/x\n0::/elsewhere\n";
     EXPECT_EQ(parse_cgroup_path(v1, 1), "job/x");
     EXPECT_EQ(parse_cgroup_path(v1, 2), "elsewhere");
@@ -80,7 +80,7 @@ TEST(CgroupPath, IsThatOfTheMemoryController) {
     EXPECT_EQ(parse_cgroup_path("garbage\n::\n", 1), std::nullopt);
 }
 
-TEST(CommonCgroup, IsTheInnermostAroundAll) {
+TEST(CommonCgroup, IsTheInnermostCgroupThatEnclosesAll) {
     EXPECT_EQ(common_cgroup({"a/b/c", "a/b/d", "a/b"}), "a/b");
     EXPECT_EQ(common_cgroup({"ab", "a"}), "");
     EXPECT_EQ(common_cgroup({"a/b"}), "a/b");

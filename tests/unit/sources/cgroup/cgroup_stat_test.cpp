@@ -89,14 +89,14 @@ TEST(PressureText, IsInPercentAndMicroseconds) {
     EXPECT_DOUBLE_EQ(pressure->full.count(), 1e-6);
 }
 
-TEST(PressureText, RefusesWhatIsNotOne) {
+TEST(PressureText, RefusesInvalidText) {
     for (const char* text :
          {"", "some avg10=1.00 total=1\n", "some avg10=x total=1\nfull avg10=0 total=1\n",
           "some avg10=1.0 total=-1\nfull avg10=0 total=1\n", "some avg10=nan total=1\nfull avg10=0 total=1\n"})
         EXPECT_FALSE(parse_pressure(text)) << text;
 }
 
-TEST(LimitText, KnowsBothWaysToSayUnlimited) {
+TEST(LimitText, ReadsUnlimitedOfBothCgroupVersions) {
     EXPECT_FALSE(finite(*parse_limit("max\n")));
     EXPECT_FALSE(finite(*parse_limit("9223372036854771712\n"))) << "v1 with 4 KiB pages";
     EXPECT_FALSE(finite(*parse_limit("9223372036854710272\n"))) << "v1 with 64 KiB pages";
@@ -144,7 +144,7 @@ TEST(TakeApart, LeavesPagesGivenBackWithMadvFreeOut) {
     EXPECT_EQ(split_usage(mib(190), stat)->unreclaimable, mib(128)) << "a missing list proves nothing";
 }
 
-TEST(TakeApart, AddsKernelMemoryUpWhereThereIsNoSum) {
+TEST(TakeApart, SumsTheKindsOfKernelMemoryWithoutATotal) {
     MemoryStat stat = usual_stat();
     stat.kernel = std::nullopt;
     stat.kernel_stack = mib(1);
@@ -172,7 +172,7 @@ const HostMemory kSwap{.total = mib(1000),
                        .swap_free = mib(40),
                        .pressure = {}};
 
-TEST(LimitCandidateOf, IsNothingWithoutALimit) {
+TEST(LimitCandidateOf, IsAbsentWithoutALimit) {
     EXPECT_FALSE(limit_candidate("own", {2, Unlimited{}, Limit{mib(1)}}, {}, kSwap));
 }
 
@@ -196,7 +196,7 @@ TEST(LimitCandidateOf, AddsWhatSwapCanTake) {
     EXPECT_EQ(limit_candidate("own", {1, mib(100), Limit{mib(120)}}, held, kSwap)->held, mib(57));
 }
 
-TEST(HostCandidate, GoesByWhatIsAvailable) {
+TEST(HostCandidate, UsesAvailableMemory) {
     const auto without = host_candidate(kNoSwap, false);
     EXPECT_EQ(without.owner, "host");
     EXPECT_EQ(without.limit, mib(900));

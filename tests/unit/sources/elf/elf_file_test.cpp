@@ -48,7 +48,7 @@ TEST(ElfFile, FindsSeveralSymbolsInOnePassAndNoneThatIsNotThere) {
     EXPECT_TRUE(found[4]);
 }
 
-TEST(ElfFile, ASymbolThatIsOnlyAskedForIsNotFound) {
+TEST(ElfFile, DoesNotFindUndefinedSymbols) {
     const auto elf = open_path("/proc/self/exe");
     ASSERT_TRUE(elf);
     EXPECT_FALSE(elf->find_symbol("dl_iterate_phdr"));

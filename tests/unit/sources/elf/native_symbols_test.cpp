@@ -309,7 +309,7 @@ TEST(NativeSymbols, TwoProcessesOfOneProgramShareAModule) {
     EXPECT_EQ(first[0].offset, second[0].offset);
 }
 
-TEST(NativeSymbols, MemoryWithoutAFileIsInBracketsAndNothingIsNothing) {
+TEST(NativeSymbols, NamesAnonymousMemoryInBracketsAndNoModuleForOtherAddresses) {
     void* code = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(code, MAP_FAILED);
     DirectSymbols symbols{SysRoot{}};

@@ -53,7 +53,7 @@ TEST(ElfDamage, ProgramHeadersOutsideTheFileAreRefused) {
     EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_phentsize = 0; }));
 }
 
-TEST(ElfDamage, ASegmentOutsideTheFileIsNone) {
+TEST(ElfDamage, SegmentsOutsideTheFileAreIgnored) {
     EXPECT_THAT(damaged([](ElfBytes& b) { b.segment.p_offset = kHuge; })->segments(), IsEmpty());
     EXPECT_THAT(damaged([](ElfBytes& b) { b.segment.p_filesz = kHuge; })->segments(), IsEmpty());
 }
@@ -70,7 +70,7 @@ TEST(ElfDamage, DamagedSectionHeadersLeaveNoSections) {
                 IsEmpty());
 }
 
-TEST(ElfDamage, CountsThatStandInTheFirstSectionAreUsed) {
+TEST(ElfDamage, SectionCountsInTheFirstSectionAreUsed) {
     const auto elf = damaged([](ElfBytes& b) {
         b.header.e_shnum = 0;
         b.header.e_shstrndx = SHN_XINDEX;
@@ -117,7 +117,7 @@ TEST(ElfDamage, TablesOutsideTheFileHaveNoSymbols) {
     EXPECT_FALSE(damaged([](ElfBytes& b) { b.sections[ElfBytes::kSymbols].sh_link = 77; })->find_symbol("one"));
 }
 
-TEST(ElfDamage, ATableThatIsItsOwnNamesOnlyHasOtherNames) {
+TEST(ElfDamage, ASymbolTableThatIsItsOwnStringTableIsSafe) {
     const auto elf = damaged([](ElfBytes& b) { b.sections[ElfBytes::kSymbols].sh_link = ElfBytes::kSymbols; });
     ASSERT_TRUE(elf);
     EXPECT_FALSE(elf->find_symbol("one"));
@@ -134,7 +134,7 @@ TEST(ElfDamage, ANameWithoutAnEndEndsWithItsTable) {
     EXPECT_FALSE(elf->section(".text"));
 }
 
-TEST(ElfDamage, NamesOutsideTheirTableAreNone) {
+TEST(ElfDamage, NamesOutsideTheirTableAreIgnored) {
     const auto elf = damaged([](ElfBytes& b) { b.symbols[1].st_name = 0xffffffff; });
     ASSERT_TRUE(elf);
     EXPECT_FALSE(SymbolTable::load(*elf)->find(0x1000));

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "elf_bytes.h"
-#include "sources/elf/demangle.h"
 
 namespace memscope {
 namespace symbol_table_test {
@@ -34,7 +33,7 @@ TEST(SymbolTable, AnAddressHasTheNameOfItsFunctionOnly) {
     EXPECT_FALSE(SymbolTable().find(0));
 }
 
-TEST(SymbolTable, WhereAFunctionLiesInAnotherTheInnerOneHasTheName) {
+TEST(SymbolTable, PrefersTheInnerOfNestedFunctions) {
     const auto table = table_of({{"outer", 0x1000, 0x100}, {"inner", 0x1040, 0x20}, {"crossing", 0x10f0, 0x20}});
     EXPECT_EQ(table.find(0x103f), "outer");
     EXPECT_EQ(table.find(0x1040), "inner");
@@ -54,7 +53,7 @@ TEST(SymbolTable, AFunctionWithoutASizeEndsAtTheNextOneOrWithItsSection) {
     EXPECT_FALSE(table.find(0x2000));
 }
 
-TEST(SymbolTable, OfSeveralNamesTheOneThatPeopleCallIsTaken) {
+TEST(SymbolTable, PrefersThePublicNameOfSeveral) {
     EXPECT_EQ(table_of({{"__libc_malloc", 0x1000, 8}, {"malloc", 0x1000, 8}}).find(0x1000), "malloc");
     EXPECT_EQ(table_of({{"__read", 0x1000, 8}, {"read", 0x1000, 8, kWeak}}).find(0x1000), "read");
     EXPECT_EQ(table_of({{"a", 0x1000, 8, kLocal}, {"longer", 0x1000, 8}}).find(0x1000), "longer");
@@ -62,7 +61,7 @@ TEST(SymbolTable, OfSeveralNamesTheOneThatPeopleCallIsTaken) {
     EXPECT_EQ(table_of({{"b", 0x1000, 8}, {"a", 0x1000, 8}}).find(0x1000), "a");
 }
 
-TEST(SymbolTable, WhatIsNoFunctionHasNoName) {
+TEST(SymbolTable, IgnoresSymbolsThatAreNoFunctions) {
     EXPECT_FALSE(table_of({{"label", 0x1000, 0, kNoType}}).find(0x1000));
     EXPECT_EQ(table_of({{"assembler", 0x1000, 8, kNoType}}).find(0x1000), "assembler");
     EXPECT_FALSE(table_of({{"$x", 0x1000, 8, kNoType}}).find(0x1000));
@@ -102,26 +101,6 @@ TEST(SymbolTable, TooManySymbolsAreRefused) {
     const auto elf = ElfFile::open(in_memory(bytes.bytes()));
     ASSERT_TRUE(elf);
     EXPECT_FALSE(SymbolTable::load(*elf));
-}
-
-TEST(Demangle, NamesAreShownAsTheyWereWritten) {
-    EXPECT_EQ(demangled("_ZN3c106detail5allocEmRKSs"), "c10::detail::alloc(unsigned long, std::string const&)");
-    EXPECT_EQ(demangled("malloc"), "malloc");
-    EXPECT_EQ(demangled("_Zbroken"), "_Zbroken");
-    EXPECT_EQ(demangled(""), "");
-    EXPECT_EQ(demangled("_RNvC5crate4main"), "_RNvC5crate4main");
-}
-
-TEST(Demangle, ANameThatWouldExplodeStaysAsItIs) {
-    // f(p<int, int>, p<S1, S1>, p<S2, S2>, ...): each parameter is twice as long as the one before.
-    std::string name = "_Z1f1pIiiE";
-    constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    for (int i = 0; i < 34; ++i) {
-        const std::string before = std::string("S") + kDigits[i] + "_";
-        name += "S_I" + before + before + "E";
-    }
-    EXPECT_GT(demangled_size_bound(name), 1e9);
-    EXPECT_EQ(demangled(name), name);
 }
 
 }  // namespace symbol_table_test

@@ -65,7 +65,7 @@ TEST(UsdtOperands, AreReadInTheirOrderAndOnlyAsManyAsWanted) {
 }
 
 // A register smaller than the operand, or another addressing mode, would be read as a wrong value.
-TEST(UsdtOperands, OfAnyOtherFormAreAnError) {
+TEST(UsdtOperands, RefuseOtherForms) {
     for (const char* text : {"",
                              "8",
                              "8@",
@@ -101,7 +101,7 @@ TEST(UsdtOperands, OfAnyOtherFormAreAnError) {
     EXPECT_FALSE(parse_operands(std::string_view("8@%rax\0 8@%rax", 14), 2, kX86));
 }
 
-TEST(UsdtOperands, OfOthersAreQuotedInOneCleanAndShortLine) {
+TEST(UsdtOperands, AreQuotedInErrorsAsOneShortPrintableLine) {
     const auto refused = parse_operands("8@\x1b[2J\n" + std::string(5000, 'x'), 1, kX86);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message().find_first_of("\x1b\n"), std::string::npos);
@@ -109,7 +109,7 @@ TEST(UsdtOperands, OfOthersAreQuotedInOneCleanAndShortLine) {
 }
 
 #if defined(__x86_64__)
-TEST(UsdtOperands, StandWhereTheKernelHasTheRegisters) {
+TEST(UsdtOperands, HaveTheRegisterOffsetsOfTheKernel) {
     EXPECT_EQ(only("8@%r15", kX86).register_at, offsetof(user_regs_struct, r15));
     EXPECT_EQ(only("8@%rbp", kX86).register_at, offsetof(user_regs_struct, rbp));
     EXPECT_EQ(only("8@%r8", kX86).register_at, offsetof(user_regs_struct, r8));
@@ -117,7 +117,7 @@ TEST(UsdtOperands, StandWhereTheKernelHasTheRegisters) {
     EXPECT_EQ(only("8@%rsp", kX86).register_at, offsetof(user_regs_struct, rsp));
 }
 #else
-TEST(UsdtOperands, StandWhereTheKernelHasTheRegisters) {
+TEST(UsdtOperands, HaveTheRegisterOffsetsOfTheKernel) {
     EXPECT_EQ(only("8@x30", kArm).register_at, offsetof(user_regs_struct, regs) + 30 * sizeof(std::uint64_t));
     EXPECT_EQ(only("8@sp", kArm).register_at, offsetof(user_regs_struct, sp));
 }

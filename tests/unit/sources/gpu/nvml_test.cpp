@@ -92,7 +92,7 @@ TEST(Nvml, EntriesOfEverySizeThatDriversHaveHadAreRead) {
     }
 }
 
-TEST(Nvml, EntriesOfASizeThatNobodyKnowsAreNotGuessedAt) {
+TEST(Nvml, EntriesOfAnUnknownSizeAreIgnored) {
     FakeNvml& fake = machine();
     fake.entry_size = 40;
     hold(fake.devices[0], 7, kGiB);
@@ -133,7 +133,7 @@ TEST(Nvml, AListThatIsLongerThanUsualIsReadWhole) {
     EXPECT_EQ(holders.back().used, Bytes{600});
 }
 
-TEST(Nvml, ALibraryThatClaimsMoreThanItWasGivenRoomForIsNotBelieved) {
+TEST(Nvml, ACountAboveTheBufferSizeIsRefused) {
     machine().claims_too_many = true;
     const auto devices = read();
     EXPECT_FALSE(devices[0].knows_holders);
@@ -175,7 +175,7 @@ TEST(Nvml, ADeviceThatWasLostBeforeIsLeftOut) {
     EXPECT_THAT(read(), ElementsAre(Field(&GpuDevice::id, "GPU-11")));
 }
 
-TEST(Nvml, WhatADeviceDoesNotSupportCostsOnlyThat) {
+TEST(Nvml, AnUnsupportedCallKeepsOtherValuesOfTheDevice) {
     FakeNvml& fake = machine();
     fake.devices[0].list_code = nvml::kNoPermission;
     const auto devices = read();
@@ -184,7 +184,7 @@ TEST(Nvml, WhatADeviceDoesNotSupportCostsOnlyThat) {
     EXPECT_EQ(devices[0].used, Bytes{31 * kGiB});
 }
 
-TEST(Nvml, XidErrorsAreCountedByDeviceAndNobodyWaitsForThem) {
+TEST(Nvml, CountsXidErrorsByDeviceWithoutWaiting) {
     FakeNvml& fake = machine();
     auto nvml = start();
     ASSERT_TRUE(nvml);
@@ -196,7 +196,7 @@ TEST(Nvml, XidErrorsAreCountedByDeviceAndNobodyWaitsForThem) {
     EXPECT_EQ(devices[0].xid_errors, 0U);
 }
 
-TEST(Nvml, AGpuThatIsCutIntoPartsKeepsItsSumsAndItsPartsHaveTheProcesses) {
+TEST(Nvml, AGpuWithMigDevicesKeepsItsSumsAndTheMigDevicesHaveTheProcesses) {
     FakeNvml& fake = machine();
     FakeNvml::Device& whole = fake.devices[0];
     FakeNvml::Device& part = fake.devices[3];
@@ -223,7 +223,7 @@ TEST(Nvml, AGpuThatIsCutIntoPartsKeepsItsSumsAndItsPartsHaveTheProcesses) {
     EXPECT_EQ(devices[2].id, "GPU-11");
 }
 
-TEST(Nvml, AnOldLibraryHasFewerFiguresAndItsGapsAreKnown) {
+TEST(Nvml, AnOldLibraryHasFewerValuesAndListsMissingFunctions) {
     FakeNvml& fake = machine("old");
     hold(fake.devices[0], 7, kGiB);
     const auto devices = read("old");
@@ -245,22 +245,22 @@ TEST(Nvml, AnOldLibraryHasFewerFiguresAndItsGapsAreKnown) {
                                      "nvmlEventSetCreate", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"));
 }
 
-TEST(Nvml, ALibraryOfTodayLacksNothing) {
+TEST(Nvml, ACurrentLibraryHasAllFunctions) {
     const auto library = NvmlLibrary::open(fake_nvml_path("full"));
     ASSERT_TRUE(library);
     EXPECT_THAT(library->missing(), IsEmpty());
 }
 
-TEST(Nvml, ALibraryWithoutWhatItTakesIsAnErrorNotACrash) {
+TEST(Nvml, ALibraryWithoutRequiredFunctionsIsAnError) {
     machine("bare");
     const auto nvml = start("bare");
     ASSERT_FALSE(nvml);
     EXPECT_THAT(nvml.error().message(), HasSubstr("lacks"));
 }
 
-TEST(Nvml, WithoutALibraryThereIsNothing) { EXPECT_FALSE(NvmlLibrary::open("libnvidia-ml-that-is-not-here.so.1")); }
+TEST(Nvml, AMissingLibraryIsAnError) { EXPECT_FALSE(NvmlLibrary::open("libnvidia-ml-that-is-not-here.so.1")); }
 
-TEST(Nvml, ADriverThatIsNotLoadedIsSaid) {
+TEST(Nvml, ReportsThatTheDriverIsNotLoaded) {
     machine().init_code = nvml::kDriverNotLoaded;
     const auto nvml = start();
     ASSERT_FALSE(nvml);
@@ -287,7 +287,7 @@ std::vector<std::byte> written(std::size_t size, std::size_t count) {
     return buffer;
 }
 
-TEST(NvmlProcesses, TheSizeOfAnEntryFollowsFromWhereTheWritingEnds) {
+TEST(NvmlProcesses, InfersTheEntrySizeFromTheWrittenBytes) {
     for (const std::size_t size : nvml::kEntrySizes)
         for (std::size_t count = 0; count <= 64; ++count) {
             const auto holders = parse_nvml_processes(written(size, count), count);

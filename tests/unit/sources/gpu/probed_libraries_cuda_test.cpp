@@ -9,7 +9,7 @@ namespace probed_libraries_cuda_test {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST(CudaMappings, AreFilesOfThatNameThatCanBeRunEachOnce) {
+TEST(CudaMappings, AreExecutableFilesOfThatNameEachOnce) {
     const auto found = mappings_named(
         "1000-2000 r--p 00000000 08:01 11 /usr/lib/libcuda.so.580.159\n"
         "2000-3000 r-xp 00001000 08:01 11 /usr/lib/libcuda.so.580.159\n"
@@ -39,7 +39,7 @@ Result<ElfFile> opened(ElfBytes elf, std::uint32_t table = SHT_DYNSYM) {
     return ElfFile::open(in_memory(elf.bytes()));
 }
 
-TEST(CudaPlaces, AreOffsetsInTheFileOfWhatItExports) {
+TEST(CudaPlaces, AreFileOffsetsOfExportedFunctions) {
     const auto file =
         opened(ElfBytes({{"cuMemAlloc_v2", 0x1010}, {"cuMemFree_v2", 0x1020}, {"cuLaunchKernel", 0x1030}}));
     ASSERT_TRUE(file);
@@ -49,19 +49,19 @@ TEST(CudaPlaces, AreOffsetsInTheFileOfWhatItExports) {
     EXPECT_EQ(places[1], (CudaPlace{MS_CUDA_FREE, 0x20}));
 }
 
-TEST(CudaPlaces, OfFunctionsThatAreNotExportedAreNone) {
+TEST(CudaPlaces, IgnoreFunctionsThatAreNotExported) {
     const auto file = opened(ElfBytes({{"cuMemAlloc_v2", 0x1010}}), SHT_SYMTAB);
     ASSERT_TRUE(file);
     EXPECT_THAT(cuda_places(*file), IsEmpty());
 }
 
-TEST(CudaPlaces, OfOneFunctionWithTwoNamesAreOne) {
+TEST(CudaPlaces, AFunctionWithTwoNamesHasOnePlace) {
     const auto file = opened(ElfBytes({{"cuMemFreeAsync", 0x1010}, {"cuMemFreeAsync_ptsz", 0x1010}}));
     ASSERT_TRUE(file);
     EXPECT_THAT(cuda_places(*file), SizeIs(1));
 }
 
-TEST(CudaPlaces, OutsideOfCodeAreNone) {
+TEST(CudaPlaces, IgnoreAddressesOutsideOfCode) {
     const auto file =
         opened(ElfBytes({{"cuMemAlloc_v2", 0x10}, {"cuMemFree_v2", ~std::uint64_t{0}}, {"cuMemMap", 0x1200}}));
     ASSERT_TRUE(file);

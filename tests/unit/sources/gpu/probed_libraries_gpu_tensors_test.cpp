@@ -52,7 +52,7 @@ TEST(UsdtNotes, OfOtherProvidersAndOtherNotesAreLeftOut) {
     EXPECT_THAT(*probes, SizeIs(1));
 }
 
-TEST(UsdtNotes, MoveWithTheFileWhereItWasMovedAfterItWasLinked) {
+TEST(UsdtNotes, AreAdjustedIfTheFileWasMovedAfterLinking) {
     UsdtNote note = kFree;
     note.place += 0x100;
     note.semaphore += 0x100;
@@ -79,7 +79,7 @@ TEST(UsdtNotes, ThatPointOutOfTheFileAreAnError) {
     EXPECT_TRUE(Noted{.notes = unguarded.bytes()}.probes());
 }
 
-TEST(UsdtNotes, ThatAreCutAnywhereAreAnErrorOrFewer) {
+TEST(UsdtNotes, TruncatedNotesAreAnErrorOrFewer) {
     const std::string whole = kMalloc.bytes() + kFree.bytes();
     const std::size_t unpadded = whole.find_last_not_of('\0') + 2;  // includes the NUL of the last text
     for (std::size_t size = 0; size < unpadded; ++size) {
@@ -103,7 +103,7 @@ TEST(UsdtNotes, WithWrongLengthsAreAnError) {
     EXPECT_FALSE(Noted{.notes = unended}.probes());
 }
 
-TEST(GpuTensorPlaces, AreWhereTensorsAreHandedOutAndTakenBack) {
+TEST(GpuTensorPlaces, AreTheProbesOfAllocationsAndFrees) {
     UsdtNote second = kFree;
     second.place = 0x1030;
     second.arguments = "-8@8(%rsp)";
@@ -119,7 +119,7 @@ TEST(GpuTensorPlaces, AreWhereTensorsAreHandedOutAndTakenBack) {
     EXPECT_EQ((*places)[2].offset, 0x30U);
 }
 
-TEST(GpuTensorPlaces, HaveTheIndexOfADeviceBehindItsType) {
+TEST(GpuTensorPlaces, SkipTheDeviceTypeBeforeTheDeviceIndex) {
     UsdtNote note = kMalloc;
     note.arguments = "8@%rax -2@%dx 8@-24(%rbp)";
     const auto in_register = Noted{.notes = note.bytes() + kFree.bytes()}.places();
@@ -132,7 +132,7 @@ TEST(GpuTensorPlaces, HaveTheIndexOfADeviceBehindItsType) {
 }
 
 // With only some of the probes the sums would be wrong without notice.
-TEST(GpuTensorPlaces, AreAllOrAnError) {
+TEST(GpuTensorPlaces, MustBeComplete) {
     EXPECT_THAT(Noted{}.places().error().message(), HasSubstr("no probes of tensors"));
     EXPECT_FALSE(Noted{.notes = kMalloc.bytes()}.places())
         << "without the probe of free, no tensor would be counted as freed";
@@ -152,7 +152,7 @@ TEST(GpuTensorPlaces, AreAllOrAnError) {
     EXPECT_FALSE(Noted{.notes = many}.places());
 }
 
-TEST(TorchMappings, AreTheLibraryWithTheAllocatorAlone) {
+TEST(TorchMappings, AreOnlyTheLibraryWithTheAllocator) {
     const std::string maps =
         "1000-2000 r-xp 00000000 08:01 11 /venv/torch/lib/libc10_cuda.so\n"
         "2000-3000 r-xp 00000000 08:01 12 /venv/torch/lib/libc10.so\n"

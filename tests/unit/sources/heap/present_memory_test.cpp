@@ -87,7 +87,7 @@ TEST(PresentPages, OnlyTouchedPagesArePresent) {
 // The address space of ThreadSanitizer has no room for this test.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // A program can map far more memory than it uses. In steps of 4 MiB this mapping takes longer than a census may.
-TEST(PresentPages, TerabytesWithoutPagesAreSkippedOrTheReadingIsLate) {
+TEST(PresentPages, SkipsTerabytesWithoutPagesOrIsLate) {
     constexpr std::size_t kSize = std::size_t{32} << 40;
     void* const mapped =
         ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -119,7 +119,7 @@ TEST(PresentPages, MoreRunsThanTheLimitAreCutOff) {
     EXPECT_LE(reading.pages.runs().size(), 8U);
 }
 
-TEST(PresentPages, NoTimeIsSaid) {
+TEST(PresentPages, IsLateWithoutTime) {
     OwnProcess own;
     EXPECT_TRUE(read_present_pages(own.directory, own.maps, 1 << 20, own.pace, ReadDeadline(Seconds{0}))->late);
 }
@@ -165,7 +165,7 @@ TEST(PresentMemory, SmallReadsCrossBlocks) {
     EXPECT_FALSE(memory.get<std::uint64_t>(0x12ffc)) << "the next page is not present";
 }
 
-TEST(PresentMemory, ReadsWhatIsLeftWhenAPageGoes) {
+TEST(PresentMemory, ReadsUpToAPageThatVanished) {
     FakePages pages;
     pages.touch({0x10000, 0x20000});
     const PresentPages present = pages.present();
@@ -179,7 +179,7 @@ TEST(PresentMemory, ReadsWhatIsLeftWhenAPageGoes) {
     EXPECT_EQ(memory.read_some(0x30000, bytes), 0U);
 }
 
-TEST(PresentMemory, GathersWhatIsThere) {
+TEST(PresentMemory, GathersWordsOfPresentPages) {
     FakePages pages;
     std::vector<std::uint64_t> addresses;
     addresses.reserve(2000);

@@ -102,7 +102,7 @@ TEST(Pymalloc, ArenasThatOverlapAreTakenOnce) {
     EXPECT_EQ(found->live, 640U);
 }
 
-TEST(Pymalloc, AWordThatLeadsElsewhereIsNoArray) {
+TEST(Pymalloc, IgnoresPointersThatLeadToNoArenas) {
     FakePymalloc python;
     python.pages.put(kArray, 0x7777'7777'7001);  // no address of an arena
     EXPECT_FALSE(python.read());

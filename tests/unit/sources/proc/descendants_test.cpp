@@ -21,7 +21,7 @@ TEST(Descendants, AreNeverOlderThanTheirParent) {
     EXPECT_THAT(descendants_of(10, {{{10, 7}, 1}, {{11, 6}, 10}}), UnorderedElementsAre(FoundProcess{10, 7}));
 }
 
-TEST(Descendants, ACycleOfLiesHasAnEnd) {
+TEST(Descendants, ACycleOfParentsEnds) {
     EXPECT_LE(descendants_of(1, {{{1, 0}, 2}, {{2, 0}, 1}, {{3, 0}, 3}}).size(), 5U);
 }
 

@@ -24,7 +24,7 @@ TEST(Meminfo, IsInBytes) {
     EXPECT_EQ(host->hugetlb, Bytes{10 << 20}) << "all page sizes, not only the default one";
 }
 
-TEST(Meminfo, CountsHugePagesWhereThereIsNoSum) {
+TEST(Meminfo, CountsHugePagesWithoutAHugetlbLine) {
     EXPECT_EQ(parse_meminfo("MemTotal: 9 kB\nMemAvailable: 5 kB\nHugePages_Total: 3\nHugepagesize: 2048 kB\n")->hugetlb,
               Bytes{6 << 20});
     EXPECT_EQ(parse_meminfo("MemTotal: 9 kB\nMemAvailable: 5 kB\n")->hugetlb, Bytes{0});
@@ -45,7 +45,7 @@ TEST(Meminfo, CaresOnlyForTheLinesItReads) {
     EXPECT_TRUE(parse_meminfo_detail(text));
 }
 
-TEST(Meminfo, IsNotTakenForAbsentWhereItIsWrong) {
+TEST(Meminfo, RefusesInvalidValues) {
     const std::string wrong_swap = "MemTotal: 9 kB\nMemAvailable: 5 kB\nSwapTotal: much\n";
     ASSERT_FALSE(parse_meminfo(wrong_swap));
     EXPECT_EQ(parse_meminfo(wrong_swap).error().where, "/proc/meminfo has 'much' for SwapTotal");

@@ -53,7 +53,7 @@ TEST(KernelLog, IsNotFooledByNames) {
     EXPECT_EQ(by_cgroup->limit_owner, "") << "ambiguous: the mark occurs twice";
 }
 
-TEST(KernelLog, ThatCannotBeOpenedIsAnError) { EXPECT_FALSE(KernelLog::open({.dev = "/nonexistent"})); }
+TEST(KernelLog, FailsIfItCannotBeOpened) { EXPECT_FALSE(KernelLog::open({.dev = "/nonexistent"})); }
 
 }  // namespace kernel_log_test
 }  // namespace memscope

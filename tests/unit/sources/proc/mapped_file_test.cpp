@@ -7,7 +7,7 @@
 namespace memscope {
 namespace mapped_file_test {
 
-TEST(MappedPath, BeginsWhereTheNameOfTheRootDoes) {
+TEST(MappedPath, IsRelativeToTheRootOfTheProcess) {
     EXPECT_EQ(path_below("/", "/lib/a.so"), "/lib/a.so");
     EXPECT_EQ(path_below("/images/train", "/images/train/lib/a.so"), "/lib/a.so");
     EXPECT_EQ(path_below("/images/train/", "/images/train/lib/a.so"), "/lib/a.so");
@@ -20,7 +20,7 @@ TEST(MappedPath, StaysAsItIsOutsideOfThatRoot) {
     EXPECT_EQ(path_below("/gone (deleted)", "/gone/a.so"), "/gone/a.so");
 }
 
-TEST(MappedFile, OfAProcessBehindChrootIsFoundBelowItsRoot) {
+TEST(MappedFile, IsFoundBelowTheRootOfAChrootedProcess) {
     const FakeTree tree{{"train/lib/a.so", "its own"}, {"proc/42/", ""}};
     const std::string root = tree.at("train");
     fs::create_directory_symlink(root, tree.at("proc/42/root"));

@@ -47,7 +47,7 @@ TEST(BoundNodes, AreThoseOfThePolicyOfTheProcess) {
         EXPECT_EQ(parse_bound_nodes(free), std::nullopt) << free;
 }
 
-TEST(ProcessNodes, AreWhatCpusetAndPolicyBothAllow) {
+TEST(ProcessNodes, AreTheNodesThatCpusetAndPolicyBothAllow) {
     FakeTree tree{{"proc/7/status", "Name:\tpython3\nMems_allowed:\t0000000f\nMems_allowed_list:\t0-3\n"},
                   {"proc/7/numa_maps", "55ef6ece8000 default file=/usr/bin/python3\n"}};
     const NodeSet all{0, 1, 2};  // node 3 has no memory

@@ -108,7 +108,7 @@ TEST(PageSample, MemoryThatIsSharedOnPurposeIsNotAnonymous) {
     EXPECT_EQ(sample->shared_mapped, 4 * kMiB / kPage.n);
 }
 
-TEST(PageSample, TimeThatIsOverBeforeAWholePassIsAnError) {
+TEST(PageSample, FailsIfTheTimeLimitEndsBeforeAFullPass) {
     const Memory memory(512 * kMiB);
     const Fork worker([] {});
     const auto sample = sample_pages(worker.directory(), only(memory), kPage, Seconds{-1});
@@ -116,7 +116,7 @@ TEST(PageSample, TimeThatIsOverBeforeAWholePassIsAnError) {
     EXPECT_NE(sample.error().message().find("too many mappings"), std::string::npos);
 }
 
-TEST(PageSample, OfAProcessThatEndedThereIsNone) {
+TEST(PageSample, FailsForAnEndedProcess) {
     const Memory memory(kMiB);
     Fork worker([] {});
     const Fd directory = worker.directory();
@@ -155,7 +155,7 @@ TEST(SamplePlan, PiecesLieInTheirCells) {
     }
 }
 
-TEST(PageSample, IsScaledByWhatStatmSays) {
+TEST(PageSample, IsScaledByTheSizesInStatm) {
     const PageSample sample{.own_anon = 30, .shared_anon = 10, .own_mapped = 1, .shared_mapped = 4};
     const auto pages = extrapolate(sample, "9000 1000 200 1 0 700 0\n", {4096});
     ASSERT_TRUE(pages);

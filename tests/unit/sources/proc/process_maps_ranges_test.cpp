@@ -32,7 +32,7 @@ TEST(FoundRanges, AFileThatIsSharedMayBeOneOfATmpfs) {
     EXPECT_EQ(found.front().access, (Access{.readable = true, .writable = true}));
 }
 
-TEST(FoundRanges, WhatTheKernelPutThereIsLeftOut) {
+TEST(FoundRanges, OmitRangesOfTheKernel) {
     for (const char* name : {"[stack]", "[vdso]", "[vvar]", "[vsyscall]"})
         EXPECT_TRUE(found_ranges(parse_process_maps("10000-20000 rw-p 00000000 00:00 0    " + std::string(name) + "\n"))
                         .empty())

@@ -52,7 +52,7 @@ TEST(ProcessMaps, ADeletedFileIsMarkedAndKeepsItsPath) {
     EXPECT_FALSE(only("1000-2000 r-xp 00000000 00:00 0 [anon:x (deleted)\n").deleted);
 }
 
-TEST(ProcessMaps, LinesThatAreNoneAreLeftOut) {
+TEST(ProcessMaps, IgnoresInvalidLines) {
     for (const std::string_view line :
          {"", "-", "x", "1000-2000", "2000-1000 r-xp 0 0:0 0", "1000-1000 r-xp 0 0:0 0", "1000-2000 r-x 0 0:0 0",
           "1000-2000 r-xp 0 0 0", "1000-2000 r-xp g 0:0 0", "1000-11112222333344445 r-xp 0 0:0 0",

@@ -23,7 +23,7 @@ TEST(MemoryOfAProcess, IsReadAsItIs) {
     EXPECT_TRUE(memory.read(0, 0)->empty());
 }
 
-TEST(MemoryOfAProcess, IsAnErrorWhereThereIsNone) {
+TEST(MemoryOfAProcess, FailsAtUnmappedAddresses) {
     const auto memory = ProcessMemory::of(::getpid());
     for (const std::uint64_t address : {0ULL, 1ULL, ~0ULL, ~0ULL - 7, 1ULL << 63U})
         EXPECT_EQ(memory.read<std::uint64_t>(address).error().code, std::errc::bad_address) << address;

@@ -43,14 +43,14 @@ TEST(ProcessStat, IsNotFooledByTheName) {
         EXPECT_EQ(parse_process_stat(stat_line(comm, 777))->start, 777U) << comm;
 }
 
-TEST(ProcessStat, IsNothingWhenCutShort) {
+TEST(ProcessStat, IsRefusedIfTruncated) {
     EXPECT_FALSE(parse_process_stat(""));
     EXPECT_FALSE(parse_process_stat("42 (a"));
     EXPECT_FALSE(parse_process_stat("42 (a) S 1 42"));
     EXPECT_FALSE(parse_process_stat("42 (a)"));
 }
 
-TEST(Process, IsEndingFromItsLastBreathUntilItsMemoryIsGivenBack) {
+TEST(Process, IsEndingFromItsExitUntilItsMemoryIsFreed) {
     const auto is_ending_with = [](const std::string& state, const std::string& flags, const std::string& threads) {
         const std::string stat =
             "42 (a) " + state + " 1 42 42 0 -1 " + flags + " 0 0 0 0 150 50 0 0 20 0 " + threads + " 0 777 8192000 1";
@@ -127,13 +127,13 @@ TEST(Rank, ComesFromTheFirstVariableThatHasANumber) {
     EXPECT_EQ(parse_rank(nul("RANK=999999|")), 999999);
 }
 
-TEST(Rank, IsNothingWithoutANumber) {
+TEST(Rank, IsAbsentWithoutAValidNumber) {
     for (const char* text : {"", "RANK", "RANK=", "RANK=abc", "RANK=-1", "RANK=1000000", "RANK= 1", "RANK=1x",
                              "XRANK=1", "RANKS=1", "WORLD_RANK=1", "RANK=99999999999999999999", "rank=1", "A=RANK=1"})
         EXPECT_FALSE(parse_rank(nul(text))) << text;
 }
 
-TEST(CpuTime, IsThatOfTheProcessesAndOfTheirEndedChildren) {
+TEST(CpuTime, IncludesEndedChildren) {
     const FakeTree tree{{"proc/42/stat", stat_line("a", 777)},
                         {"proc/43/stat", "43 (b) S 1 43 43 0 -1 4194560 0 0 0 0 20 10 4 1 20 0 1 0 778 4096\n"}};
     const double ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));

@@ -21,7 +21,7 @@ TEST(ShmDevice, IsTheTmpfsOnDevShm) {
     EXPECT_EQ(device("29 1 0:50 / / rw - overlay overlay rw\n27 29 0:25 / /dev/shm rw - tmpfs shm rw\n"), "0:25");
 }
 
-TEST(ShmDevice, IsTheTopmostOfAStack) {
+TEST(ShmDevice, IsTheTopmostOfStackedMounts) {
     EXPECT_EQ(device(kRoot + kDev + kShm + "32 27 0:29 / /dev/shm rw - tmpfs tmpfs rw\n"), "0:29");
     EXPECT_EQ(device(kRoot + kDev + kShm +
                      "40 26 0:40 / /dev/shm rw - tmpfs tmpfs rw\n32 29 0:33 / /other rw - tmpfs t rw\n"),
@@ -35,12 +35,12 @@ TEST(ShmDevice, MayBeADirectoryOfATmpfsDev) {
     EXPECT_EQ(device(kRoot + kDev), "0:6");
 }
 
-TEST(ShmDevice, IsNothingOnADisk) {
+TEST(ShmDevice, IsUnknownOnADisk) {
     EXPECT_FALSE(device(kRoot));
     EXPECT_FALSE(device(kRoot + kDev + "27 26 8:1 / /dev/shm rw - ext4 /dev/sda rw\n"));
 }
 
-TEST(ShmDevice, IsNothingBehindAServer) {
+TEST(ShmDevice, IsUnknownBehindNetworkAndFuseFileSystems) {
     for (const char* type : {"fuse", "fuse.sshfs", "nfs", "nfs4", "9p", "cifs", "virtiofs", "unheard-of"}) {
         const std::string mounted = std::string(" rw - ") + type + " server rw\n";
         EXPECT_FALSE(device("29 1 0:1 / /" + mounted + kDev + kShm)) << "root on " << type;
@@ -50,7 +50,7 @@ TEST(ShmDevice, IsNothingBehindAServer) {
     }
 }
 
-TEST(ShmDevice, IsNothingWithoutAClearRoot) {
+TEST(ShmDevice, IsUnknownWithoutAUniqueRoot) {
     EXPECT_FALSE(device(""));
     EXPECT_FALSE(device(kDev + kShm)) << "a root that is no mount point is not listed";
     EXPECT_FALSE(device(kRoot + "28 1 0:1 / / rw - ext4 a rw\n" + kDev + kShm)) << "two roots";
@@ -59,7 +59,7 @@ TEST(ShmDevice, IsNothingWithoutAClearRoot) {
                                 "28 27 0:1 / /dev/shm rw - tmpfs a rw\n27 28 0:1 / /dev/shm rw - tmpfs a rw\n"));
 }
 
-TEST(ShmDevice, StartsInTheRootOfTheProcessNotOnTopOfIt) {
+TEST(ShmDevice, IgnoresMountsOverTheRootOfTheProcess) {
     const std::string over = "60 29 0:99 / / rw - fuse over rw\n";
     EXPECT_EQ(device(kRoot + kDev + kShm + over), "0:25");
 }
@@ -115,19 +115,19 @@ TEST(FullestShm, IsAnErrorIfTheListOfMountsIsTooLong) {
     EXPECT_NE(usage.error().message().find("too long"), std::string::npos);
 }
 
-TEST(FullestShm, IsNothingForProcessesThatAreGone) {
+TEST(FullestShm, IsUnknownForEndedProcesses) {
     FakeTree tree;
     EXPECT_FALSE(*fullest_shm(tree.root(), {{1, 42}, {2, 43}}));
     EXPECT_FALSE(*fullest_shm({}, {}));
 }
 
-TEST(FullestShm, DoesNotOpenWhatMountinfoForbids) {
+TEST(FullestShm, DoesNotOpenPathsOnFuseMounts) {
     FakeTree tree{{"proc/42/mountinfo", "29 1 0:1 / / rw - fuse server rw\n" + kDev + kShm}};
     fs::create_directory_symlink("/", tree.at("proc/42/root"));
     EXPECT_FALSE(*fullest_shm(tree.root(), {{1, 42}}));
 }
 
-TEST(FullestShm, DoesNotTrustAFileSystemThatWasSwappedIn) {
+TEST(FullestShm, RefusesAnotherDeviceThanMountinfoNames) {
     // mountinfo shows device 4095:77 on /dev/shm, but the directory is on another device.
     FakeTree tree{{"proc/42/mountinfo", kRoot + kDev + "27 26 4095:77 / /dev/shm rw - tmpfs tmpfs rw\n"}};
     fs::create_directory_symlink("/", tree.at("proc/42/root"));

@@ -36,7 +36,7 @@ TEST(SmapsRollup, WithoutOneOfItsLinesThereIsNothing) {
         EXPECT_FALSE(parse_smaps_rollup(without(kText, key))) << key;
 }
 
-TEST(SmapsRollup, NonsenseIsNoNumber) {
+TEST(SmapsRollup, RefusesInvalidNumbers) {
     EXPECT_FALSE(parse_smaps_rollup(""));
     EXPECT_FALSE(parse_smaps_rollup(std::string(100'000, '\n')));
     EXPECT_FALSE(parse_smaps_rollup(std::string(100'000, ':')));

@@ -25,7 +25,7 @@ const Table kPairs310 = table({4, 1, 2, 1, 4, 1, 4, 255});
 const Table kLocations311 = table({128, 0,  216, 8,  9,   128, 65, 216, 12, 13,  216, 12, 16, 136, 68,
                                    137, 70, 140, 70, 240, 3,   1,  12,  20, 240, 0,   1,  5,  20});
 
-TEST(LineSince311, IsThatOfCoLines) {
+TEST(LineSince311, AgreesWithCoLines) {
     const std::pair<unsigned, int> expected[] = {{0, 1},  {2, 2},  {4, 2},  {6, 3},  {8, 4},
                                                  {10, 4}, {12, 4}, {24, 4}, {26, 3}, {28, 3}};
     for (const auto& [instruction, line] : expected)
@@ -73,14 +73,14 @@ TEST(LineSince311, FollowsEveryKindOfEntry) {
     EXPECT_FALSE(line_of(311, all, 10, 32)) << "after the end of the table";
 }
 
-TEST(Line, OfAFrameThatHasNotBegunIsTheFirst) {
+TEST(Line, IsTheFirstLineBeforeTheFirstInstruction) {
     for (const int version : {310, 311, 312}) {
         EXPECT_EQ(line_of(version, {}, 7, static_cast<std::uint32_t>(-2)), 7);
         EXPECT_FALSE(line_of(version, {}, 7, 0)) << "no table";
     }
 }
 
-TEST(Line, IsNothingWhereTheTableLies) {
+TEST(Line, IsUnknownForAnInvalidTable) {
     EXPECT_FALSE(line_of(311, table({1, 2, 3}), 1, 0)) << "begins inside an entry";
     EXPECT_FALSE(line_of(311, table({entry(13, 1)}), 1, 0)) << "ends in an entry";
     EXPECT_FALSE(line_of(311, table({entry(14, 1), 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F}), 1, 0));

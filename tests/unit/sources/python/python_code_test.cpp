@@ -62,7 +62,7 @@ ms_code record(std::string_view name, std::string_view file, std::string_view ta
     return code;
 }
 
-TEST(CodeRecord, IsWholeWhereEverythingHadRoom) {
+TEST(CodeRecord, IsCompleteIfEverythingFits) {
     const auto code = decode_python_code(record("Trainer.validate", "/a/train.py", "\xd8\x01\x02"), 311);
     EXPECT_EQ(code.function, "Trainer.validate");
     EXPECT_EQ(code.file, "/a/train.py");
@@ -90,7 +90,7 @@ TEST(CodeRecord, HasNoNameWhereItIsNotAscii) {
     }
 }
 
-TEST(CodeRecord, MayHoldAnything) {
+TEST(CodeRecord, AcceptsAnyBytes) {
     ms_code raw;
     std::memset(&raw, 0xFF, sizeof raw);
     raw.name_state = raw.file_state = kAscii;
@@ -148,7 +148,7 @@ TEST(CutCode, IsReadWithBounds) {
     EXPECT_EQ(code.line_table.size(), kLineTableLimit);
 }
 
-TEST(CutCode, StaysAsItWasWhenItsAddressIsAnothersNow) {
+TEST(CutCode, StaysTruncatedIfItsAddressHasAnotherCodeObject) {
     const std::string name(127, 'n');
     const auto expect_refused = [&](const FakeCodeOwner& process, std::string_view reason) {
         auto code = decode_python_code(record(name, "a.py", "\xd8\x01\x02"), 312);
@@ -171,7 +171,7 @@ TEST(CutCode, StaysAsItWasWhenItsAddressIsAnothersNow) {
     expect_refused(process, "another line");
 }
 
-TEST(CutCode, IsAnErrorWhereTheMemoryIsWrong) {
+TEST(CutCode, FailsOnInvalidMemory) {
     const auto fails = [](const FakeCodeOwner& process) {
         auto code = decode_python_code(record("f", "a.py", "\xd8\x01\x02"), 312);
         return !process.complete(code);

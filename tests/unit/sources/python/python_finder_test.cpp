@@ -89,7 +89,7 @@ TEST(PythonSearch, FindsAnExecutableOfAnyName) {
     EXPECT_EQ(process.find().outcome, Outcome::found);
 }
 
-TEST(PythonSearch, FindsTheLibraryOfAProgramThatHasNone) {
+TEST(PythonSearch, FindsLibpythonOfAProgramWithoutSymbols) {
     FakeProcess process(FakeElf().bytes());
     process.tree.write("root/lib/libpython3.11.so.1.0", interpreter_311());
     process.tree.write("proc/42/maps", FakeProcess::line(kBase - 0x100000, "/bin/trainer") +
@@ -106,7 +106,7 @@ TEST(PythonSearch, FindsTheLibraryOfAProcessBehindChroot) {
     EXPECT_EQ(process.find().outcome, Outcome::found);
 }
 
-TEST(PythonSearch, FindsNothingWhereThereIsNothing) {
+TEST(PythonSearch, FindsNothingWithoutAnInterpreter) {
     FakeProcess process(FakeElf().bytes());
     process.tree.remove("proc/42/exe");
     EXPECT_EQ(process.find().outcome, Outcome::none);
@@ -192,7 +192,7 @@ TEST(PythonSearch, FindsTheThreadIdOf310InTheCLibrary) {
     EXPECT_EQ(search.layout.pthread_tid, 208);
 }
 
-TEST(PythonSearch, IsBoundedInAListOfThreadsThatIsARing) {
+TEST(PythonSearch, ACyclicThreadListEnds) {
     FakeProcess process(interpreter_with_text("lib/python3.10"));
     process.tree.remove("proc/42/exe");
     const auto layout = *python_layout(310);

@@ -5,7 +5,7 @@
 namespace memscope {
 namespace python_finder_threads_test {
 
-TEST(OwnPid, IsTheInnermostOfTheList) {
+TEST(OwnPid, IsThePidInTheInnermostNamespace) {
     EXPECT_EQ(parse_own_pid("Name:\tx\nNSpid:\t4242\nThreads:\t1\n"), 4242);
     EXPECT_EQ(parse_own_pid("NSpid:\t4242\t17\t1\n"), 1);
     EXPECT_EQ(parse_own_pid("Pid:\t5\nNStgid:\t6\n"), std::nullopt);

@@ -46,7 +46,7 @@ void expect_safe(const ms_python& layout) {
     EXPECT_LT(layout.interpreter_threads, 1U << 20U);
 }
 
-TEST(PythonVersion, IsOfTheHexNumber) {
+TEST(PythonVersion, IsParsedFromTheHexNumber) {
     EXPECT_EQ(python_version(0x030a0cf0), 310);
     EXPECT_EQ(python_version(0x030e03f0), 314);
     EXPECT_EQ(python_version_text(314), "3.14");
@@ -69,7 +69,7 @@ TEST(PythonLayout, OfAnUnknownVersionIsAnErrorThatSaysWhich) {
     EXPECT_THAT(python_layout(bytes(words)).error().message(), HasSubstr("CPython 3.15"));
 }
 
-TEST(PythonLayout, IsWhatTheInterpreterSays) {
+TEST(PythonLayout, IsReadFromTheDebugOffsets) {
     const auto words = offsets_313();
     const auto layout = python_layout(bytes(words));
     ASSERT_TRUE(layout) << layout.error().message();
@@ -88,7 +88,7 @@ TEST(PythonLayout, IsWhatTheInterpreterSays) {
     expect_safe(*layout);
 }
 
-TEST(PythonLayout, HasItsGroupsElsewhereInEachVersion) {
+TEST(PythonLayout, ReadsTheDebugOffsetsOfVersion314) {
     const auto words = offsets_314();
     const auto layout = python_layout(bytes(words));
     ASSERT_TRUE(layout) << layout.error().message();
@@ -106,7 +106,7 @@ TEST(PythonLayout, OfAFreeThreadedBuildIsAnErrorThatSaysSo) {
     EXPECT_THAT(python_layout(bytes(words)).error().message(), HasSubstr("free-threaded CPython 3.13"));
 }
 
-TEST(PythonLayout, IsNotReadWithoutItsCookieOrItsEnd) {
+TEST(PythonLayout, IsRefusedWithoutTheCookieOrIfTruncated) {
     auto words = offsets_313();
     for (std::size_t size = 0; size < 71 * 8; ++size) EXPECT_FALSE(python_layout(bytes(words).first(size))) << size;
     EXPECT_TRUE(python_layout(bytes(words).first(71 * 8)));

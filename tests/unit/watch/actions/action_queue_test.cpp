@@ -37,7 +37,7 @@ TEST(ActionQueue, HasABoundedNumberOfPlaces) {
     EXPECT_EQ(taken, kRoom);
 }
 
-TEST(ActionQueue, OfAStormOfOneTargetOnlySomeAreTaken) {
+TEST(ActionQueue, LimitsTheRateOfOneTarget) {
     ActionQueue queue;
     std::size_t taken = 0;
     for (int second = 0; second < 3600; ++second) {
@@ -49,7 +49,7 @@ TEST(ActionQueue, OfAStormOfOneTargetOnlySomeAreTaken) {
     EXPECT_TRUE(queue.offer(of("another"), Seconds(3600))) << "which drives nobody else out";
 }
 
-TEST(ActionQueue, OfAStormOfAllTargetsOnlySomeAreTaken) {
+TEST(ActionQueue, LimitsTheRateOfAllTargetsTogether) {
     ActionQueue queue;
     std::size_t taken = 0;
     for (int i = 0; i < 1000; ++i) {
@@ -59,7 +59,7 @@ TEST(ActionQueue, OfAStormOfAllTargetsOnlySomeAreTaken) {
     EXPECT_EQ(taken, 40);
 }
 
-TEST(ActionQueue, WhatIsGivenUpIsNamed) {
+TEST(ActionQueue, GiveUpReturnsAllActionsThatHaveNotEnded) {
     ActionQueue queue;
     for (int i = 0; i < 6; ++i) ASSERT_TRUE(queue.offer(of("a"), Seconds(0)));
     (void)queue.next();

@@ -19,7 +19,7 @@ std::string encoded(const ActionRequest& request) {
     return {};
 }
 
-TEST(ActionWire, ARequestComesBackAsItWas) {
+TEST(ActionWire, ARequestIsDecodedAsItWasEncoded) {
     const auto request = decode_request(encoded(kRequest));
     ASSERT_TRUE(request);
     EXPECT_EQ(request->id, 7);
@@ -29,7 +29,7 @@ TEST(ActionWire, ARequestComesBackAsItWas) {
     ASSERT_TRUE(decode_request(encoded({})));
 }
 
-TEST(ActionWire, NoVariableButOursGetsThrough) {
+TEST(ActionWire, RefusesVariablesOtherThanMemscopes) {
     for (const auto* variable : {"LD_PRELOAD=/tmp/x.so", "PATH=/tmp", "MEMSCOPE_", "MEMSCOPE_=x", "MEMSCOPE_a=1",
                                  "MEMSCOPE_X", "", "=MEMSCOPE_X"}) {
         ActionRequest request = kRequest;
@@ -46,7 +46,7 @@ TEST(ActionWire, ANulInAValueCannotMakeAnotherVariable) {
     EXPECT_THAT(decoded->environment, ElementsAre("MEMSCOPE_COMM=a"));
 }
 
-TEST(ActionWire, WhatIsCutOrTooLongOrOfNoKnownEventIsRefused) {
+TEST(ActionWire, RefusesTruncatedOverlongAndUnknownRequests) {
     const std::string whole = encoded(kRequest);
     for (std::size_t n = 0; n < whole.size(); ++n) EXPECT_FALSE(decode_request(whole.substr(0, n))) << n;
     EXPECT_FALSE(decode_request(whole + "x"));
@@ -58,7 +58,7 @@ TEST(ActionWire, WhatIsCutOrTooLongOrOfNoKnownEventIsRefused) {
     EXPECT_FALSE(decode_request(huge)) << "sizes that overflow";
 }
 
-TEST(ActionWire, TooMuchIsNotSent) {
+TEST(ActionWire, DoesNotSendARequestAboveTheBounds) {
     EXPECT_FALSE(encode_request({.facts = std::string(kMostRequestBytes, 'x')}));
     EXPECT_FALSE(encode_request({.environment = std::vector<std::string>(kMostVariables + 1, "MEMSCOPE_X=1")}));
 }

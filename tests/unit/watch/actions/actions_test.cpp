@@ -86,7 +86,7 @@ TEST_F(Acting, NamesTheRecordingOfTheTarget) {
     EXPECT_EQ(text_of(out("path")), "/r/train.memscope\n");
 }
 
-TEST_F(Acting, RunsOnceForAPrecursorThatComesToStand) {
+TEST_F(Acting, RunsOnceWhenAPrecursorBegins) {
     options.on_precursor = shell("env > env-$MEMSCOPE_PRECURSOR; cat > facts-$MEMSCOPE_PRECURSOR; echo >> runs");
     begin();
     const Snapshot calm = with({});
@@ -139,7 +139,7 @@ TEST_F(Acting, RunsOnceForANewTargetWithTheNameOfOneThatHasEnded) {
     EXPECT_EQ(text_of(out("runs")), "\n\n");
 }
 
-TEST_F(Acting, RunsForADeathAndNotForPrecursorsIfNotAsked) {
+TEST_F(Acting, RunsForADeathOnlyIfNoPrecursorCommandIsSet) {
     options.on_death = shell("echo $MEMSCOPE_CAUSE >> out");
     begin();
     actions->take_precursors(with({kNear}), Seconds(1));
@@ -181,7 +181,7 @@ TEST_F(Acting, AMissingProgramIsPrintedOnceAtTheStart) {
     EXPECT_THAT(actions->take_troubles(), IsEmpty());
 }
 
-TEST_F(Acting, WhatHangsIsEndedWithAllThatItStarted) {
+TEST_F(Acting, ACommandThatHangsIsKilledWithItsChildren) {
     options.on_timeout = Seconds{0.2};
     options.on_death = shell("trap '' TERM; sleep 1000 & echo $! > child; wait; sleep 1000");
     begin();
@@ -196,7 +196,7 @@ TEST_F(Acting, WhatHangsIsEndedWithAllThatItStarted) {
     EXPECT_TRUE(is_gone(child)) << "its child is gone, too";
 }
 
-TEST_F(Acting, FourAtATimeAndTheOthersWait) {
+TEST_F(Acting, RunsFourCommandsAtATime) {
     options.on_death = shell("echo begin >> log; sleep 0.3; echo end >> log");
     begin();
     dies(8);
@@ -209,7 +209,7 @@ TEST_F(Acting, FourAtATimeAndTheOthersWait) {
     EXPECT_EQ(most, 4);
 }
 
-TEST_F(Acting, AStormIsBoundedAndWhatIsNotRunIsCounted) {
+TEST_F(Acting, ManyEventsRunAFewCommandsAndCountTheRest) {
     options.on_death = {"true"};
     begin();
     for (int i = 0; i < 100; ++i) dies();
@@ -223,7 +223,7 @@ TEST_F(Acting, AStormIsBoundedAndWhatIsNotRunIsCounted) {
     EXPECT_EQ(ok + count(ActionEvent::death, ActionOutcome::dropped), 105) << "those that nobody told of count, too";
 }
 
-TEST_F(Acting, AProcessThatIsGoneIsNotSentASignalInAnothersName) {
+TEST_F(Acting, DoesNotRunForAProcessThatHasEnded) {
     options.on_precursor = shell("echo $MEMSCOPE_PID > out");
     begin();
     dead = {101};
@@ -233,7 +233,7 @@ TEST_F(Acting, AProcessThatIsGoneIsNotSentASignalInAnothersName) {
     EXPECT_FALSE(fs::exists(out("out")));
 }
 
-TEST_F(Acting, TheCommandHasNothingOfOurs) {
+TEST_F(Acting, TheCommandInheritsNoDescriptorsAndNoOuterVariables) {
     const Fd secret(::dup(STDERR_FILENO));  // not closed by exec
     ::setenv("MEMSCOPE_PID", "1", 1);       // of an outer memscope
     options.on_death = shell("ls -l /proc/self/fd > fds; env > environment");
@@ -249,7 +249,7 @@ TEST_F(Acting, TheCommandHasNothingOfOurs) {
     EXPECT_THAT(text_of(out("environment")), testing::Not(HasSubstr("MEMSCOPE_PID=1\n")));
 }
 
-TEST_F(Acting, ItsEndTakesTheHelperAndWhatItRunsAlong) {
+TEST_F(Acting, DestructionEndsTheHelperAndItsCommands) {
     options.on_death = shell("echo $$ > pid; echo $PPID > helper; exec sleep 1000");
     begin();
     dies();
@@ -277,7 +277,7 @@ TEST_F(Acting, TheEndOfTheHelperIsPrintedAndItsCommandsAreCounted) {
     EXPECT_THAT(actions->take_troubles(), SizeIs(1));
 }
 
-TEST_F(Acting, NothingIsForkedWhereNothingIsAskedFor) {
+TEST_F(Acting, ForksNoHelperWithoutCommands) {
     begin();
     EXPECT_LT(actions->fd(), 0);
     actions->take_precursors(with({kNear}), Seconds(1));

@@ -53,7 +53,7 @@ class Recorded : public testing::Test {
     DeathRecorder recorder_{};
 };
 
-TEST_F(Recorded, ADeathIsThatOfEveryTargetAroundItWithItsTime) {
+TEST_F(Recorded, ADeathCountsForEveryEnclosingTarget) {
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
     EXPECT_TRUE(recorder_.has_news());
     const TargetSnapshot inner = settled(kInner);
@@ -81,7 +81,7 @@ TEST_F(Recorded, AProcessThatDiesBeforeItsFirstTickHasItsCommandLine) {
 }
 
 // Up to Linux 6.15, the last two threads of a process may both report that they are the last thread.
-TEST_F(Recorded, AProcessDiesOnce) {
+TEST_F(Recorded, TwoReportsOfOneExitAreOneDeath) {
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
     EXPECT_EQ(settled(kInner).deaths.size(), 1U);
@@ -91,7 +91,7 @@ TEST_F(Recorded, AProcessDiesOnce) {
     EXPECT_EQ(settled(kInner).deaths.size(), 1U) << "another process of that number";
 }
 
-TEST_F(Recorded, ASenderMayBelongToTheOuterTargetAlone) {
+TEST_F(Recorded, ASenderInTheOuterTargetIsOutsideTheInner) {
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}, kOuter));
     EXPECT_EQ(name_of(settled(kInner).deaths.at(0).sender), "outside");
     EXPECT_EQ(name_of(settled(kOuter).deaths.at(0).sender), "tree");
@@ -114,14 +114,14 @@ TEST_F(Recorded, AKillTogetherWithTheRootIsTeardownExceptForTheRoot) {
     EXPECT_EQ(target.last_death->id, kRoot);
 }
 
-TEST_F(Recorded, AProcessThatOutlivesItsRootByLongIsATreeOfItsOwn) {
+TEST_F(Recorded, AKillLongAfterTheExitOfTheRootIsNotTeardown) {
     exit(kRoot, 100 * kSecond);
     recorder_.sweep(processes_);
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
     EXPECT_TRUE(settled(kInner).deaths.at(0).news);
 }
 
-TEST_F(Recorded, RoleAndMemoryAreThoseLastKnownEvenIfTheExitWasLost) {
+TEST_F(Recorded, UsesTheLastKnownRoleAndMemoryIfTheExitWasLost) {
     processes_.living().at(11).role = {Role::trainer, 3};
     processes_.living().at(11).task.memory = AddressSpace{.anon = Bytes{77}};
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
@@ -156,7 +156,7 @@ TEST(EndedTargets, AreShownOnceWithTheirDeathsAndLingerWithoutThem) {
     EXPECT_TRUE(third.targets.empty());
 }
 
-TEST(EndedTargets, MakeRoomForOneThatIsBackAndForgetThoseWithoutDeaths) {
+TEST(EndedTargets, DropTargetsThatAreBackAndThoseWithoutDeaths) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot last{.info = {.name = "job"}};
     ended.end({}, last, {});
@@ -186,7 +186,7 @@ TEST(EndedTargets, LingerAfterADeathThatWasReportedBefore) {
     }
 }
 
-TEST(EndedTargets, HoldNothingAnyMoreAndAreShownWhenNothingElseIs) {
+TEST(EndedTargets, AreShownWithoutProcessesWhenNoOtherTargetIsLeft) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot shown{.info = {.name = "job"}};
     shown.roles[{Role::trainer}].processes = 1;
@@ -201,7 +201,7 @@ TEST(EndedTargets, HoldNothingAnyMoreAndAreShownWhenNothingElseIs) {
     EXPECT_EQ(snapshot.targets[0].counters[{Role::trainer}].exits, 1U);
 }
 
-TEST_F(Recorded, AFailedCudaAllocationIsExplainedByWhatTheDriverSaidThen) {
+TEST_F(Recorded, ExplainsAFailedCudaAllocationByTheNvmlReadingOfThatTime) {
     constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
     const GpuUuid uuid{1};
     std::uint64_t said_ns = 498 * kSecond + 10'000'000;

@@ -58,7 +58,7 @@ struct AReporter : testing::Test {
     }
 };
 
-TEST_F(AReporter, WritesWhatWasHeldAtTheTickBefore) {
+TEST_F(AReporter, WritesTheMemoryOfTheTickBeforeTheDeath) {
     for (int i = 0; i < 9; ++i) tick(test::nearly_full());
     const auto blocks = tick(empty_with({test::oom_kill_of_trainer()}));
     const auto reports = written();
@@ -77,7 +77,7 @@ TEST_F(AReporter, WritesWhatWasHeldAtTheTickBefore) {
 }
 
 // A job that began and died since the tick before: at that tick the run before was the current one.
-TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
+TEST_F(AReporter, RequestsTheGrowthOfTheRunThatDied) {
     std::vector<RunId> asked;
     DeathReporter curious{ReportStore::open(directory), [&](const TargetSnapshot& target) {
                               asked.push_back(target.run);
@@ -105,7 +105,7 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
 }
 
 // A report lists 200 processes, but growth is that of all.
-TEST_F(AReporter, AsksWhatGrewInAllProcesses) {
+TEST_F(AReporter, RequestsTheGrowthOfAllProcesses) {
     std::vector<std::size_t> asked;
     DeathReporter curious{ReportStore::open(directory), [&](const TargetSnapshot& target) {
                               asked.push_back(target.processes.size());
@@ -124,7 +124,7 @@ TEST_F(AReporter, AsksWhatGrewInAllProcesses) {
 }
 
 // The report is written first, because memscope may be killed while it waits for the growth.
-TEST_F(AReporter, WritesBeforeItAsksWhatGrew) {
+TEST_F(AReporter, WritesTheReportBeforeItRequestsGrowth) {
     std::size_t there = 0;
     DeathReporter careful{ReportStore::open(directory), [&](const TargetSnapshot&) {
                               there = written().size();
@@ -156,7 +156,7 @@ struct WithoutSymbols : AReporter {
     }
 };
 
-TEST_F(WithoutSymbols, ADeathIsPrintedWhenTheyAreLoaded) {
+TEST_F(WithoutSymbols, ADeathIsPrintedWhenSymbolsAreLoaded) {
     die({test::oom_kill_of_trainer()}, 100);
     EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
     EXPECT_TRUE(reporter.awaits_symbols());
@@ -191,7 +191,7 @@ TEST_F(WithoutSymbols, ADeathIsPrintedAfterASecondOrAtTheEnd) {
     EXPECT_THAT(reporter.finish_reports(Seconds(160), DeathReporter::Symbols::as_loaded), SizeIs(1));
 }
 
-TEST_F(WithoutSymbols, DeathsThatFollowMeanwhileAreInTheSameReport) {
+TEST_F(WithoutSymbols, DeathsWhileSymbolsLoadAreInTheSameReport) {
     die({test::oom_kill_of_trainer()}, 100);
     EXPECT_THAT(reporter.finish_reports(Seconds(100)), IsEmpty());
     Death next = test::oom_kill_of_trainer();
@@ -208,7 +208,7 @@ TEST_F(WithoutSymbols, DeathsThatFollowMeanwhileAreInTheSameReport) {
     EXPECT_EQ(written()[0]["deaths"].size(), 2);
 }
 
-TEST_F(AReporter, TeardownAndPlainExitsMakeNone) {
+TEST_F(AReporter, TeardownMakesNoReport) {
     tick(test::nearly_full());
     Death teardown = test::oom_kill_of_trainer();
     teardown.cause = DeathCause::sigkill;
@@ -218,7 +218,7 @@ TEST_F(AReporter, TeardownAndPlainExitsMakeNone) {
     EXPECT_THAT(written(), IsEmpty());
 }
 
-TEST_F(AReporter, RemembersWhatCameBefore) {
+TEST_F(AReporter, WritesTheEventsBeforeTheDeath) {
     TargetSnapshot calm = test::nearly_full();
     calm.verdicts[0].judgement.verdict = Verdict::warming_up;
     calm.precursors.clear();
@@ -251,7 +251,7 @@ TEST_F(AReporter, KeepsTheHistoryOfATargetThatOneTickCouldNotRead) {
     EXPECT_EQ(precursors, 1U) << reports[0]["events"];
 }
 
-TEST_F(AReporter, ACrashLoopIsBoundedAndSaysWhatItLeftOut) {
+TEST_F(AReporter, ACrashLoopWritesFewReportsAndCountsTheRest) {
     for (int i = 0; i < 1000; ++i) {
         tick(test::nearly_full());
         Death death = test::oom_kill_of_trainer();
@@ -269,7 +269,7 @@ TEST_F(AReporter, ACrashLoopIsBoundedAndSaysWhatItLeftOut) {
     EXPECT_LE(reports.back()["events"].size(), 64);
 }
 
-TEST_F(AReporter, ADeathInABlockIsNotPrintedAgain) {
+TEST_F(AReporter, ADeathOfAReportIsNotPrintedAgain) {
     tick(test::nearly_full());
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->targets = {empty_with({test::oom_kill_of_trainer()})};
@@ -319,7 +319,7 @@ TEST_F(AReporter, HandsOverEachVersionOfAReportOnce) {
     EXPECT_EQ(second[0]->decisive().id.pid, first[0]->decisive().id.pid);
 }
 
-TEST_F(AReporter, SomethingWorseIsAReportOfItsOwn) {
+TEST_F(AReporter, AWorseDeathHasItsOwnReport) {
     tick(test::nearly_full());
     Death first = test::oom_kill_of_trainer();
     first.cause = DeathCause::sigkill;
@@ -353,7 +353,7 @@ TEST(DeathReporter, WithoutADirectoryDeathsAreStillPrinted) {
     EXPECT_EQ(reporter.failed(), 0);
 }
 
-TEST(RecentSnapshots, AreFewAndReachAMinuteBack) {
+TEST(RecentSnapshots, AtMost20CoverTheLast40Seconds) {
     for (const double interval : {0.05, 1.0, 7.0, 3600.0}) {
         RecentSnapshots recent;
         double now = 1000;
@@ -378,7 +378,7 @@ TEST(RecentSnapshots, AreFewAndReachAMinuteBack) {
     }
 }
 
-TEST(RecentSnapshots, OfThousandsOfTargetsAreFewerAndStillReachBack) {
+TEST(RecentSnapshots, SnapshotsOfThousandsOfTargetsStayBelowTheByteBound) {
     RecentSnapshots recent;
     double now = 1000;
     for (int i = 0; i < 80; ++i, now += 1) {
@@ -403,7 +403,7 @@ TEST(RecentSnapshots, OfThousandsOfTargetsAreFewerAndStillReachBack) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators do not report what is in use
-TEST(RecentSnapshots, KnowNearlyHowLargeTheyAre) {
+TEST(RecentSnapshots, ApproximateSizeIsWithin20Percent) {
     const auto in_use = [] { return static_cast<double>(::mallinfo2().uordblks + ::mallinfo2().hblkhd); };
     const double before = in_use();
     Snapshot snapshot;

@@ -82,7 +82,7 @@ TEST(NvmlPoller, ReturnsTheLatestSampleAndItsAge) {
     EXPECT_EQ(sample.why, "");
 }
 
-TEST(NvmlPoller, ASampleThatIsTooOldHasNoValuesButItsDevicesAndCounters) {
+TEST(NvmlPoller, AnOldSampleKeepsOnlyDevicesAndCounters) {
     const auto driver = std::make_shared<Driver>();
     const NvmlPoller poller(open_driver(driver), kInterval);
     ASSERT_TRUE(poller.wait_for_first(kEnough));
@@ -117,7 +117,7 @@ TEST(NvmlPoller, ADriverThatHangsHoldsUpNeitherATickNorTheEnd) {
     EXPECT_EQ(driver->sessions, 0);
 }
 
-TEST(NvmlPoller, ASessionThatHangsAtItsBeginDelaysNothingEither) {
+TEST(NvmlPoller, ASessionThatHangsAtItsStartDelaysNothing) {
     const auto hangs = std::make_shared<std::atomic<bool>>(true);
     const double took = seconds_of([&] {
         const NvmlPoller poller(
@@ -152,7 +152,7 @@ TEST(NvmlPoller, AFailedSessionIsReportedAndShowsNothing) {
     EXPECT_EQ(sample.why, "the driver is not loaded");
 }
 
-TEST(NvmlPoller, AsksAgainAndAgainButNoMoreOftenThanOnceASecond) {
+TEST(NvmlPoller, PollsAtMostOnceASecond) {
     const auto driver = std::make_shared<Driver>();
     const NvmlPoller poller(open_driver(driver), kInterval);
     const auto reads = driver->first_reads(3);
@@ -171,7 +171,7 @@ bool wait_for_sample(const NvmlPoller& poller, std::uint64_t since_ns) {
     return false;
 }
 
-TEST(NvmlPoller, ReadsAtOnceWhenItIsAskedTo) {
+TEST(NvmlPoller, ReadsAtOnceOnRequest) {
     const auto driver = std::make_shared<Driver>();
     NvmlPoller poller(open_driver(driver), kSeldom);
     ASSERT_TRUE(poller.wait_for_first(kEnough));
@@ -180,7 +180,7 @@ TEST(NvmlPoller, ReadsAtOnceWhenItIsAskedTo) {
     EXPECT_TRUE(wait_for_sample(poller, before)) << "the next poll is due in 10 s";
 }
 
-TEST(NvmlPoller, HasARateLimitForWhatItIsAskedTo) {
+TEST(NvmlPoller, LimitsTheRateOfRequestedReads) {
     const auto driver = std::make_shared<Driver>();
     NvmlPoller poller(open_driver(driver), kSeldom);
     constexpr std::size_t kReads = 5;
@@ -216,7 +216,7 @@ TEST(NvmlPoller, ReturnsTheSampleBetweenTwoTimes) {
     EXPECT_FALSE(old.devices[0].free) << "too old to say anything";
 }
 
-TEST(GpuPollPause, IsThatOfTheTicksUnlessReadingCostsTooMuch) {
+TEST(GpuPollPause, IsTheTickIntervalUnlessReadingCostsTooMuch) {
     EXPECT_EQ(gpu_poll_pause(Seconds{0.05}, Seconds{0}), Seconds{1});
     EXPECT_EQ(gpu_poll_pause(Seconds{2}, Seconds{0.001}), Seconds{2});
     EXPECT_EQ(gpu_poll_pause(Seconds{1}, Seconds{0.02}), Seconds{4}) << "0.5 % of a core";

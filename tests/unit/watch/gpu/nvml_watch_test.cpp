@@ -89,7 +89,7 @@ TEST(NvmlWatch, JoinsWhatTheDriverSaysToTheProcessesOfATarget) {
     EXPECT_FALSE(table.living()[102].gpu_context);
 }
 
-TEST(NvmlWatch, InAnotherPidNamespaceNoProcessIsMistakenForAnother) {
+TEST(NvmlWatch, MatchesNoProcessInAnotherPidNamespace) {
     machine();
     ProcessTable table(0);
     table.living()[101] = tracked(101, 5);

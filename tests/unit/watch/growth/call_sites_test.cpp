@@ -26,7 +26,7 @@ CallSites::SizeOf sizes(std::map<StackId, std::int64_t> held) {
 }
 
 // The direct caller of mmap() is missing in a stack, because mmap() has no frame of its own.
-TEST(CallSites, OfPythonsAllocatorHavePythonBelowTheCallOfMmap) {
+TEST(CallSites, RecognizesMappingsOfPythonsAllocator) {
     const auto in = [](const char* path) { return NativeLocation{.module = std::make_shared<Module>(path)}; };
     CallSite site = site_at("load");
     site.native = {in("/lib/libc.so.6"), in("/usr/bin/python3.11")};
@@ -43,7 +43,7 @@ TEST(CallSites, OfPythonsAllocatorHavePythonBelowTheCallOfMmap) {
     EXPECT_FALSE(is_mapped_by_python(site));
 }
 
-TEST(CallSites, KeepNeitherWhatPassesNorArenas) {
+TEST(CallSites, KeptExcludesPassingMemoryAndArenas) {
     SiteGrowth growth{.bytes = 100, .passing = 30};
     EXPECT_EQ(growth.kept(), 70);
     growth.bytes = 20;  // since an earlier time
@@ -63,7 +63,7 @@ TEST(CallSites, AStackHasNoSiteUntilItsNamesAreRead) {
     EXPECT_EQ((*sites.site_of(stack_id(1)))->python.at(0).function, "load");
 }
 
-TEST(CallSites, AStackWhoseNamesDidNotComeIsNotExpectedAnyMore) {
+TEST(CallSites, LosingTheNamesOfAStackEndsTheWait) {
     CallSites sites;
     sites.expect_names(stack_of(5, 1));
     sites.lose_names(stack_id(1));
@@ -124,7 +124,7 @@ TEST(CallSites, FoldsTheSmallestStacksOfTheProcessThatHasMost) {
 }
 
 // A job with thousands of transient allocations a second has new stacks all the time.
-TEST(CallSites, OfOneProcessWithTooManyStacksThoseThatHoldNothingGoFirst) {
+TEST(CallSites, FoldsStacksThatHoldNothingFirstInACrowdedSpace) {
     CallSites sites(CallSites::Limits{.of_space = 8});
     std::map<StackId, std::int64_t> held;
     for (std::uint64_t id = 1; id <= 12; ++id) {
@@ -140,7 +140,7 @@ TEST(CallSites, OfOneProcessWithTooManyStacksThoseThatHoldNothingGoFirst) {
     EXPECT_FALSE(sites.has_crowded_space());
 }
 
-TEST(CallSites, OfOneProcessWhoseStacksAllHoldMemoryTheSmallestGo) {
+TEST(CallSites, FoldsTheSmallestStacksIfAllHoldMemoryInACrowdedSpace) {
     CallSites sites(CallSites::Limits{.of_space = 8});
     std::map<StackId, std::int64_t> held;
     for (std::uint64_t id = 1; id <= 12; ++id) {
@@ -160,7 +160,7 @@ TEST(CallSites, AStackThatMustStayIsNotFolded) {
     EXPECT_EQ(sites.stack_count(), 2U);
 }
 
-TEST(CallSites, OneProcessGetsAPartOfTheRoomForNames) {
+TEST(CallSites, OneProcessGetsOnlyAPartOfTheBudgetForNames) {
     CallSites sites(CallSites::Limits{.name_bytes = 40'000});
     std::size_t refused = 0;
     for (std::uint64_t id = 1; id <= 100; ++id)

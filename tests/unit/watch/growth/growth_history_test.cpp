@@ -59,7 +59,7 @@ TEST(GrowthHistory, SubtractsTheSnapshotThatIsNearestToTheRequestedTime) {
     EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 10 * kMiB);
 }
 
-TEST(GrowthHistory, FromBeforeWatchingBeganIsFromTheStart) {
+TEST(GrowthHistory, ATimeBeforeWatchingBeganMeansTheStart) {
     const GrowthHistory history = followed(5);
     SitePlanes now = grown({{1, 5 * kMiB}});
     EXPECT_FALSE(history.apply({.since = Since::ago, .ago = Seconds{3600}}, at(310), now).since);
@@ -81,7 +81,7 @@ TEST(GrowthHistory, NoSiteIsNegativeAndTheSumIsTheChange) {
     EXPECT_EQ(sum(plane), (57 - 73) * kMiB);
 }
 
-TEST(GrowthHistory, ProcessesThatFollowOthersGoOnWithTheirSites) {
+TEST(GrowthHistory, AProcessThatReplacesAnotherContinuesItsSites) {
     GrowthHistory history;
     (void)history.is_due(at(0));
     history.add(at(0), grown({{1, 200 * kMiB}}));
@@ -90,7 +90,7 @@ TEST(GrowthHistory, ProcessesThatFollowOthersGoOnWithTheirSites) {
     EXPECT_THAT(now.plane(PlaneKind::mapped).sites, IsEmpty()) << "the line holds as much as before";
 }
 
-TEST(GrowthHistory, ThinsOutWhatIsOlderThanAQuarterOfAnHour) {
+TEST(GrowthHistory, ThinsOutSnapshotsOlderThan15Minutes) {
     GrowthHistory history;
     double seconds = 0;
     for (; seconds <= 26 * 3600; seconds += 60) {
@@ -106,7 +106,7 @@ TEST(GrowthHistory, ThinsOutWhatIsOlderThanAQuarterOfAnHour) {
     }
 }
 
-TEST(GrowthHistory, HasABoundHoweverManySitesThereAre) {
+TEST(GrowthHistory, HasABoundForAnyNumberOfSites) {
     GrowthHistory history;
     SitePlanes many;
     for (SitePlane& plane : many.planes)
@@ -136,7 +136,7 @@ TEST(GrowthHistory, KeepsTheEndOfTheWarmup) {
     EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 108 * kMiB);
 }
 
-TEST(GrowthHistory, WithoutAWarmupItIsTheStart) {
+TEST(GrowthHistory, SinceWarmupMeansTheStartIfThereWasNoWarmup) {
     const GrowthHistory history = followed(20);
     SitePlanes now = grown({{1, 20 * kMiB}});
     const GrowthSpan span = history.apply({.since = Since::warmup}, at(1210), now);
@@ -192,14 +192,14 @@ TEST_F(AtThePeak, StoresAPeakThatLastsOnceMore) {
     EXPECT_THAT(stored, testing::ElementsAre(0, 1, 11, 200)) << "higher than what was stored";
 }
 
-TEST_F(AtThePeak, DoesNotStoreAPeakAgainThatIsOver) {
+TEST_F(AtThePeak, DoesNotStoreAPastPeakAgain) {
     tick(0, 200, 1);
     for (int i = 1; i < 100; ++i) tick(i, 197, 2);
     EXPECT_THAT(stored, testing::ElementsAre(0));
     EXPECT_EQ(stored_line(), 1);
 }
 
-TEST_F(AtThePeak, FollowsAMaximumThatCreepsUp) {
+TEST_F(AtThePeak, FollowsAMaximumThatRisesSlowly) {
     for (int i = 0; i <= 40; ++i) tick(i, 1000 + static_cast<std::uint64_t>(i), i);
     EXPECT_THAT(stored, testing::ElementsAre(0, 10, 20, 30, 40));
     EXPECT_EQ(stored_line(), 40);
@@ -207,7 +207,7 @@ TEST_F(AtThePeak, FollowsAMaximumThatCreepsUp) {
     EXPECT_EQ(stored_line(), 40) << "it was stored after the maximum had lasted";
 }
 
-TEST_F(AtThePeak, DoesNotCreepDown) {
+TEST_F(AtThePeak, DoesNotFollowMemoryThatFallsSlowly) {
     tick(0, 1000, 1);
     tick(10, 991, 2);  // still the peak
     for (int i = 20; i < 100; i += 10) tick(i, 982, 3);
@@ -216,7 +216,7 @@ TEST_F(AtThePeak, DoesNotCreepDown) {
     EXPECT_EQ(history.apply({.at_peak = true}, at(100, 995), now).peak, at(10).wall) << "1000 MiB was the maximum";
 }
 
-TEST(GrowthHistory, NamesThatArriveAfterThePeakAreThoseOfThePeak) {
+TEST(GrowthHistory, NamesThatArriveLateAreAddedToThePeak) {
     const auto raw = [](std::uint64_t stack) {
         return RawStack{.id = StackId{stack}, .space = SpaceId{9}, .process = {7, 1}};
     };

@@ -12,7 +12,7 @@ EndedGrowth held(std::int64_t bytes, Seconds at = Seconds(1)) {
 }
 
 // A machine on which many short processes end while a death report is written.
-TEST(EndedProcesses, ThatHeldMostAreKept) {
+TEST(EndedProcesses, KeepsTheProcessesThatHeldMost) {
     EndedProcesses ended;
     const auto end_short_ones = [&](pid_t first) {
         for (pid_t pid = first; pid < first + 1000; ++pid)
@@ -42,7 +42,7 @@ TEST(EndedProcesses, AreForgottenAfterAWhile) {
     EXPECT_TRUE(ended.find(process(8)));
 }
 
-TEST(EndedProcesses, AreSizedByMemoryAtAllStacks) {
+TEST(EndedProcesses, AtStacksSumsAllPlanes) {
     const std::vector<SiteGrowth> sites{{.site = std::make_shared<const CallSite>(), .bytes = 10}};
     const EndedGrowth growth{.resident = sites, .mapped = sites, .tensors_host = sites, .unknown_resident = 3};
     EXPECT_EQ(growth.at_stacks(), 33);

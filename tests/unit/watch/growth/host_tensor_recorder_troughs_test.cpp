@@ -25,21 +25,21 @@ HostTensorReading reading(std::vector<HostTensorSite> sites,
     return all;
 }
 
-TEST(StackTroughs, ANewStackOfALineThatFreesAtEveryStepHasThePastOfTheLine) {
+TEST(StackTroughs, ANewStackUsesTheHistoryOfItsLine) {
     StackTroughs troughs;
     EXPECT_THAT(troughs.passing(reading({site(1, 30)}), Seconds(1)), ElementsAre(0)) << "it has freed nothing yet";
     EXPECT_THAT(troughs.passing(reading({site(1, 0)}, {{{kSpace, kLine}, {0, 30, 30}}}), Seconds(2)), ElementsAre(0));
     EXPECT_THAT(troughs.passing(reading({site(1, 0), site(2, 16), site(3, 12)}), Seconds(3)), ElementsAre(0, 16, 12));
 }
 
-TEST(StackTroughs, OtherCallsAndAnotherProcessHavePastsOfTheirOwn) {
+TEST(StackTroughs, CallsAndProcessesHaveSeparateHistories) {
     StackTroughs troughs;
     const auto others = std::vector{site(1, 30), site(2, 30, kOtherLine), site(3, 30, kLine, SpaceId{2})};
     (void)troughs.passing(reading(others, {{{kSpace, kLine}, {0, 30, 30}}}), Seconds(1));
     EXPECT_THAT(troughs.passing(reading(others), Seconds(2)), ElementsAre(30, 0, 0));
 }
 
-TEST(StackTroughs, OnlyTheDeepestFallOfALineIsPassing) {
+TEST(StackTroughs, OnlyTheLargestFallOfALineCountsAsPassing) {
     StackTroughs troughs;
     // Three steps between two readings: each keeps 40 at a stack of its own, and frees 4 at another.
     const auto sites = std::vector{site(1, 40), site(2, 40), site(3, 40), site(4, 0), site(5, 0), site(6, 4)};
@@ -49,7 +49,7 @@ TEST(StackTroughs, OnlyTheDeepestFallOfALineIsPassing) {
     EXPECT_EQ(sum, 4) << "although the line held 84 more before its last free than after the first";
 }
 
-TEST(StackTroughs, OfCallsThatTheKernelHasForgottenStayKnownUntilTheyAreOver) {
+TEST(StackTroughs, KeepsTheHistoryOfCallsThatTheKernelHasForgottenForAWhile) {
     StackTroughs troughs;
     (void)troughs.passing(reading({site(1, 0)}, {{{kSpace, kLine}, {0, 30, 30}}}), Seconds(101));
     (void)troughs.passing(reading({}), Seconds(102));
@@ -70,7 +70,7 @@ TEST(StackTroughs, AreBounded) {
     EXPECT_THAT(troughs.passing(reading({site(2, 30, CallsId{2})}), Seconds(105)), ElementsAre(0)) << "forgotten";
 }
 
-TEST(StackTroughs, ASiteWhoseCallsAreNotKnownKeepsNothing) {
+TEST(StackTroughs, ASiteWithUnknownCallsIsAllPassing) {
     StackTroughs troughs;
     EXPECT_THAT(troughs.passing({.sites = {site(1, 30)}}, Seconds(1)), ElementsAre(30));
 }

@@ -34,7 +34,7 @@ TEST(GrowthByLine, DistinguishesMemoryThatALineKeepsFromMemoryThatItTouchedFirst
     EXPECT_EQ(lines[1].kept, 0);
 }
 
-TEST(GrowthByLine, CountsAStorageThatIsAMappingOfItsOwnOnce) {
+TEST(GrowthByLine, CountsATensorThatHasItsOwnMappingOnce) {
     const auto module = std::make_shared<Module>("/usr/lib/libc.so.6");
     const PythonFrame line{"validate", "/home/me/train.py", 60};
     const auto allocates = site({line});

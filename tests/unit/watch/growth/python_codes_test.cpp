@@ -51,7 +51,7 @@ TEST(PythonCodes, CountFramesThatTheyCannotName) {
     EXPECT_EQ(codes.unknown(), 4U);
 }
 
-TEST(PythonCodes, TheLatestOfAnAddressCounts) {
+TEST(PythonCodes, TheLatestCodeObjectOfAnAddressReplacesTheEarlier) {
     PythonCodes codes = codes_of_nobody();
     codes.add(code_at(0x1000, "before"));
     codes.add(code_at(0x1000, "after"));
@@ -66,7 +66,7 @@ TEST(PythonCodes, AreForgottenWithTheirSpace) {
     EXPECT_EQ(codes.bytes(), 0U);
 }
 
-TEST(PythonCodes, ForkedWorkersShareTheirs) {
+TEST(PythonCodes, ForkedWorkersShareEqualCodeObjects) {
     PythonCodes codes = codes_of_nobody();
     codes.add(code_at(0x1000, "load"));
     const std::size_t once = codes.bytes();
@@ -75,7 +75,7 @@ TEST(PythonCodes, ForkedWorkersShareTheirs) {
     EXPECT_EQ(frame_of(codes, 0x1000, 99).function, "load");
 }
 
-TEST(PythonCodes, EndlessOnesOfOneSpaceAreBounded) {
+TEST(PythonCodes, CodeObjectsOfOneSpaceAreBounded) {
     PythonCodes codes = codes_of_nobody();
     codes.add(code_at(0x1000, "honest", 2));
     for (std::uint64_t i = 0; i < 100'000; ++i) codes.add(code_at(0x100000 + i * 256, "made_up_" + std::to_string(i)));

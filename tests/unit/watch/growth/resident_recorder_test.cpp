@@ -14,7 +14,7 @@ std::int64_t bytes_of(const ResidentRecorder& recorder, const Process& process) 
     return sum;
 }
 
-TEST(ResidentRecorder, ATargetHasABoundedNumberOfSamplesAndTheSameBytes) {
+TEST(ResidentRecorder, BoundingTheSamplesOfATargetKeepsTheirBytes) {
     ResidentRecorder recorder(nullptr);
     std::vector<Process> processes(3);
     for (std::size_t p = 0; p < processes.size(); ++p) {

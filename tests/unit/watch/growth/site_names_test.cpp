@@ -35,7 +35,7 @@ struct Sites : testing::Test {
     }
 };
 
-TEST_F(Sites, OnTheThreadOfTheTicksOnlyTheLargestGetSymbolsAndNoneIsLost) {
+TEST_F(Sites, TheTickThreadSymbolizesOnlyTheLargestSitesAndKeepsAll) {
     const GrowthPlane plane = SiteNames(symbols, NativeReads::Wait::no).plane(many());
     EXPECT_EQ(reads->loads, SiteNames::kMostNamed);
     ASSERT_EQ(plane.sites.size(), 4 * SiteNames::kMostNamed);
@@ -44,23 +44,23 @@ TEST_F(Sites, OnTheThreadOfTheTicksOnlyTheLargestGetSymbolsAndNoneIsLost) {
     EXPECT_EQ(plane.sites.back().native.at(0).offset, 0U);
 }
 
-TEST_F(Sites, AThreadThatRecordsWaitsForTheLargestOnly) {
+TEST_F(Sites, TheRecorderThreadWaitsForTheLargestSitesOnly) {
     (void)SiteNames(symbols, NativeReads::Wait::some).plane(many());
     EXPECT_EQ(reads->loads, SiteNames::kMostNamed);
 }
 
-TEST_F(Sites, AThreadThatCanWaitNamesAll) {
+TEST_F(Sites, AThreadThatCanWaitSymbolizesAllSites) {
     (void)SiteNames(symbols, NativeReads::Wait::yes).plane(many());
     EXPECT_EQ(reads->loads, 4 * SiteNames::kMostNamed);
 }
 
-TEST_F(Sites, APlaceIsNamedOnceForAllPlanesOfAReport) {
+TEST_F(Sites, ALocationIsSymbolizedOnceForAllPlanes) {
     SiteNames names(symbols, NativeReads::Wait::yes);
     for (int plane = 0; plane < 2; ++plane) (void)names.plane({grown(1, 10, 5), grown(1, 20, 6), grown(1, 30, 7)});
     EXPECT_EQ(reads->loads, 1U);
 }
 
-TEST_F(Sites, OneSiteOfSeveralProcessesIsOne) {
+TEST_F(Sites, MergesASiteOfSeveralProcesses) {
     const SiteGrowth first = grown(1, 10, 5);
     SiteGrowth second = first;
     second.pid = 6;

@@ -56,7 +56,7 @@ State state_after(State before, ProbeHolders& holders, ProbeHolder& holder) {
     return holder.state();
 }
 
-TEST(ProbeHolder, ThatDoesNotAnswerIsWaitedForNoLongerThanAMoment) {
+TEST(ProbeHolder, AttachDoesNotWaitLongForAHolderThatDoesNotAnswer) {
     ProbeHolders holders(spawner_of([](Fd socket) {
         say_who(socket);
         (void)receive_message(socket, 0);  // the request
@@ -68,7 +68,7 @@ TEST(ProbeHolder, ThatDoesNotAnswerIsWaitedForNoLongerThanAMoment) {
     EXPECT_EQ(holder->obstacle(), "the process that attaches probes does not start");
 }
 
-TEST(ProbeHolder, ThatEndsHasLostItsProbes) {
+TEST(ProbeHolder, AHolderThatEndsLosesItsProbes) {
     ProbeHolders holders(spawner_of([](Fd socket) {
         say_who(socket);
         (void)receive_message(socket, 0);
@@ -120,7 +120,7 @@ TEST(ProbeHolder, AProcessThatHasEndedDoesNotKeepItFromAttaching) {
     expect_refusal(tree.root(), "follow a test");  // the kernel refuses this request, so the request reached the kernel
 }
 
-TEST(ProbeHolder, EndsWhenItIsLetGoThoughTheSpawnerLives) {
+TEST(ProbeHolder, ReleaseEndsTheHolderWhileTheSpawnerLives) {
     // attach() counts holders that have not ended: with kMostLeaving of them it fails.
     ProbeHolders holders(spawner_of([](Fd socket) {
         say_who(socket);
@@ -141,7 +141,7 @@ TEST(ProbeHolder, EndsWhenItIsLetGoThoughTheSpawnerLives) {
     }
 }
 
-TEST(ProbeHolder, ThatCannotEndKeepsOthersFromStartingWhenThereAreTooMany) {
+TEST(ProbeHolder, AttachFailsWhileTooManyHoldersCannotEnd) {
     ProbeHolders holders(spawner_of([](Fd socket) {
         say_who(socket);
         (void)receive_message(socket, 0);

@@ -117,7 +117,7 @@ class ProcessReaderTest : public testing::Test {
     const FakeTree tree{{"proc/7/comm", "hostile\n"}, {"proc/7/cgroup", "0::/a\n"}, {"proc/8/cgroup", "0::/b\n"}};
 };
 
-TEST_F(ProcessReaderTest, AnswersWhatItsHelperSays) {
+TEST_F(ProcessReaderTest, ReturnsTheAnswerOfTheHelper) {
     ProcessReader reader(spawner(), quick());
     const auto answer = answer_of(reader, Echo{.pid = 1, .text = "so it is"});
     ASSERT_TRUE(answer);
@@ -145,7 +145,7 @@ bool is_kept(ProcessReader& reader, Seconds time) {
     return reader.ask(Echo{.pid = 1, .text = "later"}) && reader.answers() == 1;  // 2: it was asked again
 }
 
-TEST_F(ProcessReaderTest, AnswersThatNobodyTakesAreKeptForAsLongAsTheCallerSays) {
+TEST_F(ProcessReaderTest, UnusedAnswersAreKeptForTheTimeThatTheCallerSets) {
     constexpr Seconds kLater{1.5};
     ProcessReader first(spawner(), patient());
     EXPECT_TRUE(is_kept(first, kLater));
@@ -154,7 +154,7 @@ TEST_F(ProcessReaderTest, AnswersThatNobodyTakesAreKeptForAsLongAsTheCallerSays)
     EXPECT_FALSE(is_kept(second, kLater));
 }
 
-TEST_F(ProcessReaderTest, OfAnswersThatNobodyTakesOnlyTheNewestAreKeptIfTheyTakeTooMuchMemory) {
+TEST_F(ProcessReaderTest, KeepsOnlyTheNewestUnusedAnswersAboveTheMemoryBound) {
     ProcessReader reader(spawner(), patient());
     constexpr std::uint64_t kJobs = 30;  // of 5 MiB
     for (std::uint64_t i = 0; i < kJobs; ++i) reader.submit(Large{.pid = 1, .text = std::to_string(i)});
@@ -188,7 +188,7 @@ TEST_F(ProcessReaderTest, HandsDescriptorsOver) {
     EXPECT_STREQ(text, "hello");
 }
 
-TEST_F(ProcessReaderTest, AProcessThatBlocksItsReaderCostsTheOthersNothingButTime) {
+TEST_F(ProcessReaderTest, ABlockingProcessOnlyDelaysOtherReads) {
     ProcessReader reader(spawner(), quick());
     ASSERT_FALSE(reader.ask(Block{.pid = 7}));
     for (int i = 0; i < 100; ++i) reader.submit(Echo{.pid = 8, .text = std::to_string(i)});
@@ -232,7 +232,7 @@ TEST_F(ProcessReaderTest, ABlockingProcessIsNotReadAgainForAWhileAndIsNamedOnce)
     EXPECT_TRUE(reader.take_troubles().empty());
 }
 
-TEST_F(ProcessReaderTest, ACgroupWhoseProcessesKeepBlockingIsLeftAlone) {
+TEST_F(ProcessReaderTest, SkipsACgroupWhoseProcessesKeepBlocking) {
     const FakeTree many{{"proc/1/cgroup", "0::/a\n"},
                         {"proc/2/cgroup", "0::/a\n"},
                         {"proc/3/cgroup", "0::/a\n"},
@@ -245,7 +245,7 @@ TEST_F(ProcessReaderTest, ACgroupWhoseProcessesKeepBlockingIsLeftAlone) {
     EXPECT_TRUE(answer_of(reader, Echo{.pid = 5, .text = "fine"}));
 }
 
-TEST_F(ProcessReaderTest, AHelperThatDiesIsReplacedAndItsJobBlamed) {
+TEST_F(ProcessReaderTest, AHelperThatDiesIsReplacedAndItsRequestFails) {
     ProcessReader reader(spawner(), patient());
     EXPECT_FALSE(answer_of(reader, Crash{.pid = 7}));
     EXPECT_EQ(*answer_of(reader, Echo{.pid = 8, .text = "next"}), "next");

@@ -26,7 +26,7 @@ Packer work(Unpacker& bytes) {
     return packer;
 }
 
-TEST(DetailsReader, ProcessesThatBlockTheirReadersDoNotTakeThePlacesOfOthers) {
+TEST(DetailsReader, BlockedProcessesDoNotUseUpTheReadsOfATick) {
     FakeTree tree{{"proc/", ""}};
     ProcessTable processes(1);
     const auto add = [&](pid_t pid, const char* cgroup) {
@@ -72,7 +72,7 @@ TEST(DetailsReader, AProgramThatStartsBetweenTicksHasItsDetailsAtTheTick) {
     EXPECT_EQ(processes.living().at(kPid).argv, (std::vector<std::string>{"python3", "train.py"}));
 }
 
-TEST(DetailsReader, AnAnswerForTheProgramBeforeIsNotTaken) {
+TEST(DetailsReader, DropsAnAnswerAboutTheProgramBeforeAnExec) {
     constexpr pid_t kPid = 50;
     const FakeTree tree{{"proc/", ""}};
     ProcessTable processes(1);

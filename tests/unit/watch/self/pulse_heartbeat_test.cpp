@@ -8,7 +8,7 @@ namespace pulse_heartbeat_test {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-TEST(Heartbeat, IsFineWhileTicksGoOn) {
+TEST(Heartbeat, HasNoTroubleWhileTicksContinue) {
     Heartbeat heart(Seconds{1});
     for (std::uint64_t second = 1; second < 100; ++second) {
         heart.beat(second * kSecond);
@@ -25,14 +25,14 @@ TEST(Heartbeat, SaysForHowLongTicksHaveStopped) {
     EXPECT_FALSE(heart.trouble(114 * kSecond)) << "they go on";
 }
 
-TEST(Heartbeat, AllowsLongIntervalsMore) {
+TEST(Heartbeat, AllowsLongerPausesForLongIntervals) {
     Heartbeat heart(Seconds{60});
     heart.beat(1000 * kSecond);
     EXPECT_FALSE(heart.trouble(1299 * kSecond));
     EXPECT_TRUE(heart.trouble(1301 * kSecond));
 }
 
-TEST(Heartbeat, NothingIsLateBeforeTheFirstTickNorAfterTheLast) {
+TEST(Heartbeat, HasNoTroubleBeforeTheFirstTickOrAfterTheLast) {
     Heartbeat heart(Seconds{1});
     EXPECT_FALSE(heart.trouble(1000 * kSecond));
     heart.beat(1000 * kSecond);

@@ -46,7 +46,7 @@ TEST(ServiceNotifier, NotifiesTheManagerThatItsEnvironmentNames) {
     EXPECT_EQ(std::getenv("WATCHDOG_USEC"), nullptr);
 }
 
-TEST(ServiceNotifier, AWatchdogOfAnotherProcessIsNotOurs) {
+TEST(ServiceNotifier, IgnoresTheWatchdogOfAnotherProcess) {
     ::setenv("NOTIFY_SOCKET", "@nobody", 1);
     ::setenv("WATCHDOG_USEC", "30000000", 1);
     ::setenv("WATCHDOG_PID", "1", 1);

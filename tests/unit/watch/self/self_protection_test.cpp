@@ -17,13 +17,13 @@ TEST(SelfProtection, TheOomScoreIsLoweredAndNeverRaised) {
     EXPECT_EQ(*read_file(tree.at("proc/self/oom_score_adj")), "-1000\n");
 }
 
-TEST(SelfProtection, WhatCannotBeLoweredIsAnError) {
+TEST(SelfProtection, ReportsAnOomScoreThatItCannotLower) {
     FakeTree tree{{"proc/self/oom_score_adj", "?\n"}};
     EXPECT_FALSE(lower_own_oom_score(tree.root()));
     EXPECT_FALSE(lower_own_oom_score(FakeTree{}.root()));
 }
 
-TEST(SelfProtection, TargetsThatItIsPartOfAreNamed) {
+TEST(SelfProtection, NamesTheTargetsThatContainIt) {
     Snapshot snapshot;
     snapshot.targets.resize(3, test::nearly_full());
     snapshot.targets[1].info.name = "/";

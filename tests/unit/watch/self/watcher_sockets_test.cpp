@@ -74,9 +74,11 @@ struct OwnSocket : testing::Test {
     ~OwnSocket() override { ::unsetenv("RUNTIME_DIRECTORY"); }
 };
 
-TEST_F(OwnSocket, OfRootIsInTheDirectoryItself) { EXPECT_EQ(own_socket(tree.root()), tree.at("run") / name); }
+TEST_F(OwnSocket, IsInTheRunDirectoryWithoutAServiceDirectory) {
+    EXPECT_EQ(own_socket(tree.root()), tree.at("run") / name);
+}
 
-TEST_F(OwnSocket, OfAServiceIsInItsOwnDirectory) {
+TEST_F(OwnSocket, IsInTheRuntimeDirectoryOfTheService) {
     ::setenv("RUNTIME_DIRECTORY", tree.at("run/service").c_str(), 1);
     EXPECT_EQ(own_socket(tree.root()), tree.at("run/service") / name);
 }
@@ -86,7 +88,7 @@ TEST_F(OwnSocket, IsNotInTheDirectoryOfAnotherService) {
     EXPECT_EQ(own_socket(tree.root()), tree.at("run") / name);
 }
 
-TEST_F(OwnSocket, IsFoundInBothPlacesAndNoDeeper) {
+TEST_F(OwnSocket, IsFoundInBothDirectoriesButNotBelowThem) {
     fs::create_directories(tree.at("run/service/deep"));
     std::vector<Fd> sockets;
     for (const char* path : {"run/1.sock", "run/service/2.sock", "run/service/deep/3.sock"}) {

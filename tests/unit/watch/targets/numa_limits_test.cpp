@@ -117,7 +117,7 @@ TEST(NumaLimits, ANodeThatCannotBeReadGivesNoLimit) {
     EXPECT_THAT(owners(at(1, limits, {7})), ElementsAre("host"));
 }
 
-TEST(NumaLimits, AProcessThatBlocksItsReaderIsAskedForOnceAndKeepsWhatIsKnown) {
+TEST(NumaLimits, WaitsForTheSameReadingOfABlockedProcess) {
     const FakeMachine machine("0-2\n");
     std::vector<std::uint64_t> numbers;
     std::optional<NodeSet> answer;

@@ -55,7 +55,7 @@ TEST(FollowTree, TakesAllDescendants) {
     EXPECT_THAT(fake.map, ElementsAre(10, 11, 12));
 }
 
-TEST(FollowTree, FindsThoseThatAreForkedMeanwhile) {
+TEST(FollowTree, FindsProcessesThatAreForkedDuringTheSearch) {
     FakeProcesses fake;
     fake.add(10, 1, 100);
     EXPECT_TRUE(fake.follow(10, [&](pid_t member) {
@@ -95,7 +95,7 @@ TEST(FollowTree, AProcessWhoseFirstThreadHasExitedIsFollowed) {
     EXPECT_THAT(fake.map, ElementsAre(10));
 }
 
-TEST(FollowTree, AStrangerThatGetsThePidDoesNotJoin) {
+TEST(FollowTree, IgnoresAnUnrelatedProcessThatReusesThePid) {
     FakeProcesses fake;
     follow_while(fake, [&] { fake.add(11, 1, 500); });
     EXPECT_THAT(fake.map, ElementsAre(10));
@@ -117,7 +117,7 @@ TEST(FollowTree, ItIsAnErrorWhenTheProcessHasEnded) {
 }
 
 // The kernel gives the pid to another process between two scans of /proc.
-TEST(FollowTree, AStrangerThatGetsThePidOfTheFirstProcessDoesNotBringItsChildren) {
+TEST(FollowTree, IgnoresChildrenOfAProcessThatReusesThePidOfTheFirst) {
     FakeProcesses fake;
     follow_while(fake, [&] {
         fake.add(10, 1, 500);

@@ -72,7 +72,7 @@ TEST(ProcessTarget, IsMeasuredAtTheSmallestCgroupAroundTheTree) {
     EXPECT_EQ(sample->measured_at, "jobs");
 }
 
-TEST(ProcessTarget, ThatFindsNoDescriptorForItsFirstSampleIsMeasuredLater) {
+TEST(ProcessTarget, IsMeasuredLaterIfItsFirstSampleFindsNoDescriptor) {
     FakeJob job;
     {
         const FewDescriptors none(room_for(0));
@@ -87,7 +87,7 @@ TEST(ProcessTarget, ThatFindsNoDescriptorForItsFirstSampleIsMeasuredLater) {
     EXPECT_EQ(sample->measured_at, "jobs/a") << "and not the root";
 }
 
-TEST(ProcessTarget, ThatFindsNoDescriptorForALaterSampleKeepsItsCgroup) {
+TEST(ProcessTarget, KeepsItsCgroupIfALaterSampleFindsNoDescriptor) {
     FakeJob job;
     ASSERT_TRUE(job.sample({process(10, 1)}));
     {
@@ -99,7 +99,7 @@ TEST(ProcessTarget, ThatFindsNoDescriptorForALaterSampleKeepsItsCgroup) {
     EXPECT_EQ(sample->measured_at, "jobs/a");
 }
 
-TEST(ProcessTarget, ThatFindsNoDescriptorWhenItMovesIsMeasuredAtItsNewPlaceLater) {
+TEST(ProcessTarget, IsMeasuredAtItsNewCgroupLaterIfItMovesWithoutADescriptor) {
     FakeJob job;
     ASSERT_TRUE(job.sample({process(10, 1)}));
     job.move(10, "jobs/b");

@@ -48,7 +48,7 @@ struct Ranked {
     }
 };
 
-TEST(RoleAssigner, CountsProcessesBeyondTheBoundWithoutTheirRankAndStillShowsIt) {
+TEST(RoleAssigner, RanksBeyondTheBoundAreShownButNotCounted) {
     Ranked job;
     for (int i = 0; i < 4000; ++i) job.start(100 + i, i);
     job.tick(Seconds(1));
@@ -61,7 +61,7 @@ TEST(RoleAssigner, CountsProcessesBeyondTheBoundWithoutTheirRankAndStillShowsIt)
     EXPECT_EQ(shown(job.table.living().at(100), Now{}).rank, 0);
 }
 
-TEST(RoleAssigner, APlaceOfOneTargetIsNotUsedUpByAnother) {
+TEST(RoleAssigner, EachTargetHasItsOwnBoundOfRanks) {
     Ranked job;
     job.targets.add({.id = kBeside});
     for (int i = 0; i < 4000; ++i) job.start(100 + i, i);

@@ -48,7 +48,7 @@ TEST(RunRecorder, NestedTargetsHaveRunsOfTheirOwn) {
     EXPECT_EQ(job.runs().of(again), job.runs().of(outer)) << "the outer one goes on";
 }
 
-TEST(RunRecorder, ACgroupThatWasMadeAgainHasNoPast) {
+TEST(RunRecorder, ARecreatedCgroupStartsANewRun) {
     Runs job;
     job.end(job.start());
     job.tick();

@@ -19,7 +19,7 @@ std::vector<CgroupId> ids(const std::vector<TargetState*>& targets) {
     return found;
 }
 
-TEST(WatchedTargets, AroundAProcessTheInnermostComesFirst) {
+TEST(WatchedTargets, ListsTargetsAroundAProcessInnermostFirst) {
     WatchedTargets targets;
     targets.add({.id = kInner});
     targets.add({.id = kOuter, .inside = {kInner}});
@@ -53,7 +53,7 @@ TEST(WatchedTargets, ATargetThatIsAddedAgainStartsWithNothing) {
     EXPECT_EQ(out.death_tally, DeathTally{});
 }
 
-TEST(TargetState, RemembersWhatWasShownWithoutProcessesAndDeaths) {
+TEST(TargetState, RemembersTheLastSnapshotWithoutProcessesAndDeaths) {
     WatchedTargets targets;
     TargetState& target = targets.add({.id = kOuter});
     TargetSnapshot out{.info = {.name = "job"}};
@@ -68,7 +68,7 @@ TEST(TargetState, RemembersWhatWasShownWithoutProcessesAndDeaths) {
     EXPECT_THAT(target.last_shown.deaths, IsEmpty());
 }
 
-TEST(TargetState, FoldsARankInAllThatIsCountedByRole) {
+TEST(TargetState, FoldsARankInAllCountersByRole) {
     WatchedTargets targets;
     TargetState& target = targets.add({.id = kOuter});
     const RoleKey ranked{Role::trainer, 3};

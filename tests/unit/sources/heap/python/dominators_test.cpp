@@ -50,7 +50,7 @@ TEST(Dominators, AChainIsRetainedByItsStart) {
     EXPECT_THAT(retained({{}, {2}, {3}, {}}, {1}), testing::ElementsAre(4, 3, 2, 1));
 }
 
-TEST(Dominators, WhatTwoHoldIsRetainedByTheirCommonHolder) {
+TEST(Dominators, AnObjectWithTwoHoldersIsRetainedByTheirCommonHolder) {
     EXPECT_THAT(retained({{}, {2, 3}, {4}, {4}, {}}, {1}), testing::ElementsAre(5, 4, 1, 1, 1));
 }
 

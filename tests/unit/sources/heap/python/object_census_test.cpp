@@ -63,7 +63,7 @@ TEST(ObjectCensus, AnObjectThatTwoContainersHoldIsRetainedByNeither) {
     EXPECT_EQ(inner->retained.n, 40U + 16 + 48);
 }
 
-TEST(ObjectCensus, AHolderKnowsTheHolderThatItIsIn) {
+TEST(ObjectCensus, AHolderRefersToItsEnclosingHolder) {
     FakePython python;
     const std::uint64_t losses = python.list({python.number()});
     const std::uint64_t stats = python.list({python.tuple({python.dict({{python.text("losses"), losses}})})});
@@ -92,7 +92,7 @@ TEST(ObjectCensus, KeysThatMayBeDataAreNotShown) {
     EXPECT_EQ(census.holders.size(), 2U + 4 + 64);
 }
 
-TEST(ObjectCensus, ANameOfAnAttributeThatIsNoNameIsNotShown) {
+TEST(ObjectCensus, HidesAttributeNamesThatAreNoIdentifiers) {
     FakePython python;
     python.set_modules({{"__main__", python.module({{"a secret!", python.list({python.number()})}})},
                         {"weird name", python.module({{"x", python.list({python.number()})}})}});
@@ -139,7 +139,7 @@ TEST(ObjectCensus, AnItemThatIsNoObjectIsLeftOut) {
     EXPECT_EQ(holder(census, "__main__.list")->retained.n, 40U + 6 * 8 + 24);
 }
 
-TEST(ObjectCensus, AMadeUpTypeIsNoType) {
+TEST(ObjectCensus, IgnoresFakeTypes) {
     FakePython python;
     const std::uint64_t fake_meta = python.object(python.object_type, 512);
     const std::uint64_t fake = python.object(fake_meta, 512);

@@ -12,27 +12,27 @@
 
 namespace {
 
-struct Told {
+struct LastRead {
     std::array<std::string, 4> uuids{};
     std::array<unsigned, 4> errors{};
 };
 
 }  // namespace
 
-extern "C" void fake_nvml_be_told(FakeNvml& fake) {
-    static Told told;
+extern "C" void fake_nvml_read_file(FakeNvml& fake) {
+    static LastRead last;
     const char* path = std::getenv("FAKE_NVML_SAYS");
     std::ifstream file(path ? path : "");
     unsigned count = 0;
     FakeNvml::Device* device = nullptr;
     for (std::string word; file >> word;) {
-        if (word == "gpu" && count < told.uuids.size()) {
+        if (word == "gpu" && count < last.uuids.size()) {
             device = &fake.devices[count];
             unsigned errors = 0;
-            file >> told.uuids[count] >> device->total >> device->used >> device->utilization >> errors;
-            device->uuid = told.uuids[count].c_str();
-            device->errors += errors - told.errors[count];
-            told.errors[count] = errors;
+            file >> last.uuids[count] >> device->total >> device->used >> device->utilization >> errors;
+            device->uuid = last.uuids[count].c_str();
+            device->errors += errors - last.errors[count];
+            last.errors[count] = errors;
             device->compute_count = 0;
             ++count;
         } else if (word == "process" && device && device->compute_count < std::size(device->compute)) {
