@@ -47,6 +47,7 @@ template void StackIntake::take_or_defer(pid_t pid, const RawStack& record);
 // Too many records wait. Makes room for a quarter of them, so that the next record does not need room again.
 void StackIntake::make_room() {
     std::vector<std::pair<std::size_t, pid_t>> by_size;
+    by_size.reserve(deferred_.size());
     for (const auto& [pid, records] : deferred_) by_size.emplace_back(records.size(), pid);
     std::ranges::sort(by_size, std::greater{});
     for (const auto& [size, pid] : by_size) {
