@@ -57,6 +57,7 @@ from=$(mirror)
 [ -n "$from" ] || die "this machine's apt knows no mirror of $release"
 through=$(proxy)
 
+mkdir -p "${FRESH_DIR:-/var/tmp}"
 root=$(mktemp -d "${FRESH_DIR:-/var/tmp}/memscope-fresh.XXXXXX")
 chmod 755 "$root"  # it becomes /, and not all users in there are root
 trap clean_up EXIT
