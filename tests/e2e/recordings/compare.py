@@ -190,7 +190,7 @@ def tensors(folder):
     if subprocess.run([PYTHON, '-c', 'import torch'], capture_output=True).returncode != 0:
         print('skip  host tensors: PyTorch is not installed', flush=True)
         return
-    kept = TORCH.replace('        pass', '        self.outputs += [torch.ones(1 << 20) for k in range(12)]')
+    kept = TORCH.replace('        pass', '        self.outputs += [torch.ones(1 << 20) for k in range(24)]')
     base, head = record(folder, 'plain1', TORCH), record(folder, 'kept1', kept)
     r = run('compare', base, head, '--fail-on', 'peak>5%', '--format', 'json')
     answer = json.loads(r.stdout or '{}')

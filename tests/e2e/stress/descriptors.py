@@ -63,7 +63,8 @@ def refused_targets_are_counted_and_said(folder):
                       watcher.value('memscope_events_dropped_total{reason="target_no_descriptor"}'))
                 at_next_tick(watcher)
                 check('the line is printed once', sum(SHORT in line for line in watcher.lines()) == 1)
-                check('no watched target is gone', targets(watcher) == seen, targets(watcher))
+                now = targets(watcher)  # a descriptor that was needed for a moment can be free by now
+                check('no watched target is gone', now >= seen, (seen, now))
                 resource.prlimit(watcher.child.pid, resource.RLIMIT_NOFILE, (ENOUGH, ENOUGH))
                 check('with a higher limit all are watched', wait_for(lambda: targets(watcher) == CGROUPS, 20), targets(watcher))
                 check('which has a line', watcher.says(AGAIN))

@@ -28,8 +28,8 @@ def _libraries(program, folders, found):
 
 
 def _strip(source, target):
-    """Removes debug information, because it is most of a test program, and a guest has little memory."""
-    subprocess.run(["llvm-strip-19", "--strip-debug", source, "-o", target], check=True)
+    """Removes all symbols: they are most of a test program, a guest has little memory, and no test there needs names."""
+    subprocess.run(["llvm-strip-19", "--strip-all", source, "-o", target], check=True)
     target.chmod(0o755)
 
 

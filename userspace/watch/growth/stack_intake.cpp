@@ -130,12 +130,6 @@ bool StackIntake::name(const ms_code& code, Names names) {
     return codes_.add(code, can_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
 }
 
-// True if the process has executed another program since.
-bool StackIntake::is_replaced(const RawStack& stack) const {
-    const auto now = stacks_.read_space(stack.process.pid);
-    return now && now->space != stack.space;
-}
-
 bool StackIntake::name(const RawStack& stack, Names names) {
     auto native = located(stack, names);
     if (!native) return false;
@@ -143,8 +137,9 @@ bool StackIntake::name(const RawStack& stack, Names names) {
     // program before it was read.
     const bool is_unread = !native->empty() && !native->front().module;
     if (is_unread && stack.python.empty()) {
-        // After an exec the memory of the previous program is gone, so a stack of it that arrives later is no loss.
-        if (names == Names::as_known || !is_replaced(stack)) ++unread_stacks_;
+        // No loss if the process or its program had ended before a helper could read it, because that happens with
+        // every process that lives only for milliseconds.
+        if (names == Names::as_known) ++unread_stacks_;
         const std::lock_guard lock(ledger_.mutex);
         ledger_.sites.expect_names(stack);  // may be the first that is known of the stack
         ledger_.sites.lose_names(stack.id);

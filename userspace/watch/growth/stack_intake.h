@@ -63,7 +63,6 @@ class StackIntake {
     bool name(const ms_code& code, Names names);
     bool name(const RawStack& stack, Names names);
     bool name(const Deferred& record, Names names);
-    bool is_replaced(const RawStack& stack) const;
     bool name_if_known(const RawStack& stack);
     void learn(const RawStack& stack, std::vector<NativeLocation> native);
     void forget(const RawStack& stack);
@@ -82,7 +81,7 @@ class StackIntake {
     std::map<pid_t, std::deque<Deferred>> deferred_{};
     std::size_t deferred_count_ = 0;
     std::set<pid_t> replaced_{};  // processes whose known maps are of the program before an exec
-    // Stacks that were not named: of processes that ended before their address space was read, and stacks that were
+    // Stacks that were not named: of processes that ended while a helper read their address space, and stacks that were
     // forgotten because too many records waited.
     std::uint64_t unread_stacks_ = 0;
 };
