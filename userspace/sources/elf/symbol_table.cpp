@@ -140,7 +140,7 @@ Status SymbolTableBuilder::load_names(const ElfFile& file) {
     const auto place = [&](std::uint32_t i) { return std::tuple(candidates_[i].table, candidates_[i].name); };
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
 
-    constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
+    constexpr std::uint64_t kReadSize = std::uint64_t{1} << 20;
     std::string chunk;
     std::uint64_t chunk_begin = 0;
     const Candidate* before = nullptr;
@@ -153,9 +153,9 @@ Status SymbolTableBuilder::load_names(const ElfFile& file) {
             candidate.name = before->name;
             continue;
         }
-        if (before_table != candidate.table || wanted - chunk_begin >= kChunk) {
+        if (before_table != candidate.table || wanted - chunk_begin >= kReadSize) {
             chunk_begin = wanted;
-            chunk = file.read(name_sections_[candidate.table], wanted, kChunk + SymbolTable::kNameLimit);
+            chunk = file.read(name_sections_[candidate.table], wanted, kReadSize + SymbolTable::kNameLimit);
         }
         before = &candidate;
         before_table = candidate.table;
