@@ -17,7 +17,11 @@ class ProfiledCPUMemoryReporter {
 // The compiler would otherwise merge functions without effects.
 static volatile std::size_t calls[3];
 
-KEPT void ProfiledCPUMemoryReporter::New(void*, std::size_t) { calls[0] = calls[0] + 1; }
+// clang does not pass arguments that the function does not use.
+KEPT void ProfiledCPUMemoryReporter::New(void* ptr, std::size_t bytes) {
+    asm volatile("" : : "r"(ptr), "r"(bytes));
+    calls[0] = calls[0] + 1;
+}
 #ifndef BARE
 KEPT void ProfiledCPUMemoryReporter::Delete(void*) { calls[1] = calls[1] + 1; }
 #endif
