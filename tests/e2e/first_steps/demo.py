@@ -153,9 +153,10 @@ def shows(scenario, samples):
     still, half, (_, tree) = all(map(flat, others)), len(trainer) // 2, samples[-1]
     summed = [sum(rss for _, _, rss in t.values()) / MIB for _, t in samples]
     steps = [b - a for a, b in zip(trainer, trainer[1:])]
+    # On a busy machine the first samples are late: a warm-up has then reached two thirds of its size.
     return {
         'leak': still and risen(trainer) > 300 and min(steps) >= 0 and risen(trainer[half:]) > 150,
-        'warmup': still and risen(trainer) > 150 and min(steps) >= 0 and flat(trainer[half:]),
+        'warmup': still and risen(trainer) > 60 and trainer[-1] > 250 and min(steps) >= 0 and flat(trainer[half:]),
         'spikes': still and min(trainer[half:]) - min(trainer) < 6 and max(trainer) - min(trainer) > 100 and
         bouts(trainer, min(trainer) + 60) >= 4,
         'steps': still and 100 < risen(trainer) < 170 and min(steps) >= 0 and sum(s < 1 for s in steps) > len(steps) * 2 / 3,
