@@ -19,7 +19,7 @@ function(compile_together target apart)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # g++ warns of a member whose type is in an anonymous namespace if the type is not in the main file. Here the main
   # file only includes the files of the folder.
-  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   foreach(source ${ARGN})
     file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}" "${source}")
     get_filename_component(folder "${name}" DIRECTORY)
