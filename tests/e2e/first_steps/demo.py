@@ -9,6 +9,7 @@ import os
 import pathlib
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -116,9 +117,11 @@ def play(scenario):
 
 
 def whole(samples):
-    """The samples that show the whole tree. Others can show a tree that is ending, or a process that was just forked."""
-    size = max((len(tree) for _, tree in samples), default=0)
-    return [s for s in samples if len(s[1]) == size and any(name == 'trainer' for name, _, _ in s[1].values())]
+    """The samples that show the whole tree. Others can show a tree that is ending, or a process that was just forked, so the
+    whole tree has as many processes as most of the samples with a trainer."""
+    trained = [s for s in samples if any(name == 'trainer' for name, _, _ in s[1].values())]
+    size = statistics.mode(len(tree) for _, tree in trained) if trained else 0
+    return [s for s in trained if len(s[1]) == size]
 
 
 def line(samples, comm):
