@@ -44,10 +44,12 @@ std::string output_of(const std::vector<const char*>& words, Seconds patience) {
     const Fd from(ends[0]);
     Fd to(ends[1]);
     const std::uint64_t began_ns = read_clock().boot_ns;
+    const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     if (child < 0) return {};
     if (child == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(127);  // the parent has ended before this call
         const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
         ::dup2(null, STDIN_FILENO);
         ::dup2(null, STDERR_FILENO);

@@ -51,9 +51,10 @@ void be_killable() {
 }
 
 [[noreturn]] void be_command(const std::vector<std::string>& words, const std::vector<std::string>& added,
-                             const Fd& facts, const Fd& failure) {
+                             const Fd& facts, const Fd& failure, pid_t helper) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (::getppid() != helper) ::_exit(127);  // the helper has ended before this call
     be_killable();
     ::dup2(facts.get(), STDIN_FILENO);
     sigset_t none;
@@ -79,9 +80,10 @@ Result<ActionProcess> ActionProcess::start(const std::vector<std::string>& words
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return system_error(errno, "pipe");
     Fd failure(ends[0]);
     const Fd failure_writer(ends[1]);
+    const pid_t helper = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) return system_error(errno, "fork");
-    if (pid == 0) be_command(words, request.environment, *facts, failure_writer);
+    if (pid == 0) be_command(words, request.environment, *facts, failure_writer, helper);
     ::setpgid(pid, pid);  // parent and child both do it, because either may run first
     return ActionProcess(request.id, pid, std::move(failure), now + timeout);
 }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sstream>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 
@@ -31,6 +32,18 @@ std::string text_of(const fs::path& path) {
 bool is_gone(pid_t pid) {
     const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat");
     return !stat || stat->find(") Z ") != std::string::npos;
+}
+
+// Waits at most 5 s. Returns whether this process has no children any more.
+bool children_end() {
+    for (int i = 0; i < 500; ++i) {
+        pid_t pid = 0;
+        while ((pid = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+        }
+        if (pid < 0) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
 }
 
 // Commands that are really run, by a real helper.
@@ -183,7 +196,7 @@ TEST_F(Acting, AMissingProgramIsPrintedOnceAtTheStart) {
 
 TEST_F(Acting, ACommandThatHangsIsKilledWithItsChildren) {
     options.on_timeout = Seconds{0.2};
-    options.on_death = shell("trap '' TERM; sleep 1000 & echo $! > child; wait; sleep 1000");
+    options.on_death = shell("trap '' TERM; sleep 60 & echo $! > child; wait; sleep 60");
     begin();
     const auto began = std::chrono::steady_clock::now();
     dies();
@@ -250,7 +263,7 @@ TEST_F(Acting, TheCommandInheritsNoDescriptorsAndNoOuterVariables) {
 }
 
 TEST_F(Acting, DestructionEndsTheHelperAndItsCommands) {
-    options.on_death = shell("echo $$ > pid; echo $PPID > helper; exec sleep 1000");
+    options.on_death = shell("echo $$ > pid; echo $PPID > helper; exec sleep 60");
     begin();
     dies();
     for (int i = 0; i < 500 && text_of(out("helper")).empty(); ++i)
@@ -264,13 +277,16 @@ TEST_F(Acting, DestructionEndsTheHelperAndItsCommands) {
 }
 
 TEST_F(Acting, TheEndOfTheHelperIsPrintedAndItsCommandsAreCounted) {
-    options.on_death = shell("echo $PPID > helper; exec sleep 1000");
+    options.on_death = shell("echo $PPID >> helper; exec sleep 60");
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // the commands become children of this process when the helper ends
     begin();
     dies(6);
     for (int i = 0; i < 500 && text_of(out("helper")).empty(); ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ::kill(std::stoi(text_of(out("helper"))), SIGKILL);
+    ::kill(std::stoi(text_of(out("helper"))), SIGKILL);  // a command may still be between fork and exec
     await();
+    EXPECT_TRUE(children_end()) << "a command outlives the helper";
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
     EXPECT_LT(actions->fd(), 0) << "nothing to wait for any more";
     dies();
     EXPECT_EQ(count(ActionEvent::death, ActionOutcome::dropped), 7);
