@@ -71,10 +71,10 @@ std::optional<Found> unshared(const TargetSnapshot& target) {
     return found;
 }
 
-// Ticks like the program, until the private pages of the workers are at least this much. The time between two reads is
-// proportional to the duration of a read, so on a busy host it can be minutes. None: they never were.
+// Ticks like the program, until the private pages of the workers are at least this much. None: they were not in a
+// minute.
 std::optional<Found> confirmed(Watched& watched, const RealCgroup& job, double at_least) {
-    for (int i = 0; i < 1200; ++i) {
+    for (int i = 0; i < 300; ++i) {
         const auto latest = unshared(watched.tick(job));
         if (latest && latest->confirmed && latest->mib >= at_least) return latest;
         std::this_thread::sleep_for(200ms);
@@ -118,19 +118,29 @@ TEST(Sharing, TheSumsShowCopiesAtOnce) {
     EXPECT_NE(target.sharing.explanation.find("3 forked processes "), std::string::npos) << target.sharing.explanation;
 }
 
-TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
-    ForkedJob scene("unshared");
+// The pages of each process are read before and after the copies. False: the second reads did not follow in a minute.
+// On a busy host the first read may be interrupted and take long, and then the second one follows after minutes
+// (ReadSchedule).
+bool pages_confirm_copies(const std::string& name) {
+    ForkedJob scene(name.c_str());
     const auto forked = confirmed(*scene.watched, scene.job, 0);
-    ASSERT_TRUE(forked);
+    if (!forked) return false;
     EXPECT_LT(forked->mib, 1) << "forked, and nothing written";
     scene.write();
     const auto found = confirmed(*scene.watched, scene.job, kExpected * 0.9);
-    ASSERT_TRUE(found);
+    if (!found) return false;
     EXPECT_NEAR(found->mib, kExpected, kExpected / 10);
     EXPECT_NE(scene.watched->find(scene.job)->sharing.explanation.find("3 forked processes have copied"),
               std::string::npos)
         << scene.watched->find(scene.job)->sharing.explanation;
     scene.watched->expect_nothing_lost();
+    return true;
+}
+
+TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
+    bool confirm = false;
+    for (int i = 0; i < 4 && !confirm; ++i) confirm = pages_confirm_copies("unshared-" + std::to_string(i));
+    EXPECT_TRUE(confirm) << "in none of four jobs";
 }
 
 TEST(Sharing, CopiesFromBeforeTheFirstTickAreFoundToo) {
