@@ -25,7 +25,8 @@ Status Loop::prepare() {
     Wakeups& wakeups = parts_.wakeups;
     if (auto watched = wakeups.watch_events(parts_.collector.events_fd()); !watched) return watched;
     if (parts_.command)
-        if (auto watched = wakeups.watch_command(parts_.command->ended_fd()); !watched) return watched;
+        if (auto watched = wakeups.watch_command(parts_.command->started_fd(), parts_.command->ended_fd()); !watched)
+            return watched;
     if (parts_.actions.fd() >= 0)
         if (auto watched = wakeups.watch_actions(parts_.actions.fd()); !watched) return watched;
     if (auto watched = parts_.display.watch_descriptors(wakeups); !watched) return watched;
@@ -36,11 +37,14 @@ Status Loop::prepare() {
 }
 
 std::variant<int, WatchFailure> Loop::run() {
-    if (auto failure = release_command()) return *std::move(failure);
-    parts_.pulse.ready();
+    if (awaits_start_)
+        if (auto released = parts_.command->release(); !released) return failed_start(released.error());
+    if (!awaits_start_) parts_.pulse.ready();
     while (!is_over()) {
         set_reminder();
-        const auto next = handle(parts_.wakeups.wait());
+        const Wake wake = parts_.wakeups.wait();
+        if (auto failure = take_start()) return *std::move(failure);
+        const auto next = handle(wake);
         if (!next) return WatchFailure{next.error()};
         if (*next == Next::stop) return stop();
     }
@@ -53,15 +57,23 @@ std::variant<int, WatchFailure> Loop::run() {
     return finish();
 }
 
-std::optional<WatchFailure> Loop::release_command() {
-    if (!parts_.command) return std::nullopt;
-    if (auto released = parts_.command->release(); !released) {
-        Error error = released.error();
-        error.where += " '" + parts_.options.command.front() + "'";
-        return WatchFailure{error, false, parts_.command->failed_start(error)};
-    }
-    if (!std::exchange(released_, true)) hand_out(parts_.latest_snapshot.get());
+// Before any other use of a wake: if the command could not be started, only the error is printed.
+std::optional<WatchFailure> Loop::take_start() {
+    if (!awaits_start_) return std::nullopt;
+    const auto started = parts_.command->take_start();
+    if (!started) return std::nullopt;
+    if (!*started) return failed_start(started->error());
+    awaits_start_ = false;
+    began_ns_ = read_clock().boot_ns;
+    hand_out(parts_.latest_snapshot.get());
+    parts_.pulse.ready();
     return std::nullopt;
+}
+
+WatchFailure Loop::failed_start(Error error) const {
+    error.where += " '" + parts_.options.command.front() + "'";
+    const int status = parts_.command->failed_start(error);
+    return {std::move(error), false, status};
 }
 
 Result<Loop::Next> Loop::handle(Wake wake) {
@@ -88,6 +100,7 @@ Result<Loop::Next> Loop::handle(Wake wake) {
             command_ended_ = true;  // the tick records how it ended
             break;
         case Wake::output:
+        case Wake::command_started:
             return Next::go_on;
         case Wake::keys:
             return parts_.display.on_keys() == Display::Wish::quit ? Next::stop : Next::go_on;
@@ -114,6 +127,7 @@ bool Loop::is_over() const {
 }
 
 bool Loop::is_duration_over() const {
+    if (awaits_start_) return false;
     const Seconds passed{static_cast<double>(read_clock().boot_ns - began_ns_) * 1e-9};
     return parts_.options.duration && passed >= *parts_.options.duration;
 }
@@ -166,7 +180,7 @@ Status Loop::tick() {
     parts_.reports.remember(snapshot);
     if (parts_.options.on_snapshot) parts_.options.on_snapshot(*snapshot);
     parts_.latest_snapshot.publish(snapshot);
-    if (parts_.command && !released_) return Done{};  // the command may not exist: release_command() checks that
+    if (awaits_start_) return Done{};  // the command may not exist: see take_start()
     hand_out(snapshot);
     return check_helpers();
 }

@@ -32,7 +32,7 @@ class Loop {
         Pulse pulse;
         LatestSnapshot& latest_snapshot;
     };
-    explicit Loop(Parts parts) : parts_(std::move(parts)) {}
+    explicit Loop(Parts parts) : parts_(std::move(parts)), awaits_start_(parts_.command != nullptr) {}
 
     // Null: nothing is recorded. `recorder` must live until run() has ended.
     void record_with(Recorder* recorder);
@@ -45,7 +45,8 @@ class Loop {
     enum class Next { go_on, stop };
 
     Result<Next> handle(Wake wake);
-    std::optional<WatchFailure> release_command();
+    std::optional<WatchFailure> take_start();
+    WatchFailure failed_start(Error error) const;
     bool is_over() const;
     bool is_duration_over() const;
     bool has_ended() const { return command_ended_ || parts_.collector.finished(); }
@@ -78,7 +79,7 @@ class Loop {
     Parts parts_;
     Recorder* recorder_ = nullptr;
     SnapshotPtr latest_{};        // handed to the outputs
-    std::uint64_t began_ns_ = 0;  // boot clock, as the next one
+    std::uint64_t began_ns_ = 0;  // of watching, or of the command; boot clock, as the next one
     std::uint64_t extra_tick_ns_ = 0;
     std::optional<Seconds> reminder_at_{};        // boot clock: when Wake::reminder comes
     std::uint64_t symbols_seen_ = 0;              // Collector::symbol_answers() at the last report_deaths()
@@ -87,7 +88,7 @@ class Loop {
     std::size_t missed_at_end_ = 0;               // skipped ticks after the last target or the command has ended
     Seconds patience_with_readers_ = kLastLines;  // what all write_last_lines() together may wait; new after linger()
     bool command_ended_ = false;
-    bool released_ = false;
+    bool awaits_start_;           // the command has not executed yet; no output gets a tick until then
     bool lacks_helpers_ = false;  // no helper can be started, and a warning was printed
     bool stopped_ = false;        // by a signal or by a key
 };

@@ -54,7 +54,10 @@ Result<Wakeups> Wakeups::open(bool for_command) {
     return wakeups;
 }
 
-Status Wakeups::watch_command(int ended_fd) { return add(epoll_, ended_fd, Wake::command_ended); }
+Status Wakeups::watch_command(int started_fd, int ended_fd) {
+    if (auto added = add(epoll_, started_fd, Wake::command_started); !added) return added;
+    return add(epoll_, ended_fd, Wake::command_ended);
+}
 Status Wakeups::watch_actions(int fd) { return add(epoll_, fd, Wake::action_ended); }
 Status Wakeups::watch_events(int fd) { return add(epoll_, fd, Wake::events); }
 

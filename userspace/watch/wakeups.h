@@ -5,7 +5,19 @@
 
 namespace memscope {
 
-enum class Wake { tick, events, output, keys, resize, stop, command_ended, action_ended, watchdog, reminder };
+enum class Wake {
+    tick,
+    events,
+    output,
+    keys,
+    resize,
+    stop,
+    command_started,
+    command_ended,
+    action_ended,
+    watchdog,
+    reminder
+};
 
 struct Signal {
     int number = 0;
@@ -21,7 +33,7 @@ class Wakeups {
     static Result<Wakeups> open(bool for_command = false);
 
     Status watch_events(int fd);
-    Status watch_command(int ended_fd);
+    Status watch_command(int started_fd, int ended_fd);  // `started_fd` only until it is closed
     Status watch_actions(int fd);
     Status watch_output(int fd);                      // when `fd` becomes writable; a file always is, so it is left out
     Status watch_terminal(int keys);                  // keys and changes of its size

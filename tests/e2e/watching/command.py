@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`memscope -- CMD`: its identity, its signals, its exit status, its cgroup; and --pid to its end."""
-import json, os, signal, socket, subprocess, sys, tempfile, threading, time
+import json, os, signal, socket, subprocess, sys, tempfile, threading, time, urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../support'))
 from harness import *
 
@@ -141,6 +141,42 @@ def job_output():
         check('a pipe that nobody reads is an error, not a wait', r.returncode == 2 and '--job-output' in r.stderr, r)
 
 
+def stop_before_start(watcher):
+    """The pid of the process of a command, stopped before it executes the command; None if it was too late."""
+    def members():
+        return [int(pid) for d in left_behind() for pid in open(f'{ROOT}/{d}/cgroup.procs').read().split()]
+    for pid in wait_for(members, 10, pause=0.001) or []:
+        os.kill(pid, signal.SIGSTOP)
+        if os.readlink(f'/proc/{pid}/exe') == os.readlink(f'/proc/{watcher.pid}/exe'):
+            return pid
+        os.kill(pid, signal.SIGCONT)
+    return None
+
+
+def slow_start():
+    """Ticks continue while the command cannot start, as with a network file system that does not answer."""
+    def tick():
+        with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics', timeout=5) as reply:
+            values = dict(line.rsplit(' ', 1) for line in reply.read().decode().splitlines() if not line.startswith('#'))
+            return float(values['memscope_last_tick_timestamp_seconds'])
+    for what, number, wanted in (('starts', signal.SIGCONT, ('started\n', 4)), ('is killed', signal.SIGKILL, ('', 137))):
+        for _ in range(10):
+            port = free_port()
+            p = subprocess.Popen([MEMSCOPE, '--listen', f'127.0.0.1:{port}', '--report-dir', 'none', '--record', 'none', '--quiet', '--interval', '100ms',
+                                  '--duration', '1s', '--', 'sh', '-c', 'trap "" TERM; echo started; sleep 0.5; exit 4'], stdout=subprocess.PIPE, text=True)
+            pid = stop_before_start(p)
+            if pid:
+                break
+            p.communicate(timeout=30)
+        check('the command is stopped before it starts', pid)
+        first = wait_for(tick, 10)
+        check('ticks continue while the command cannot start', first and wait_for(lambda: tick() > first + 2, 10), first)
+        check('--duration does not end a command that has not started', p.poll() is None, p.returncode)
+        os.kill(pid, number)
+        out, _ = p.communicate(timeout=30)
+        check(f'a command that {what} after a while has its exit status', (out, p.returncode) == wanted, (out, p.returncode))
+
+
 def two_watchers():
     """The first watcher gets the default address. The second prints a message and continues without it. An address of --listen must be free."""
     start = lambda *options: subprocess.Popen([MEMSCOPE, '--report-dir', 'none', '--record', 'none', *options, '--', 'sleep', '8'],
@@ -193,6 +229,6 @@ def by_pid():
     check('the id of a thread: 2, and whose it is', r.returncode == 2 and f'--pid {os.getpid()}' in r.stderr and len(r.stderr.splitlines()) == 1, r.stderr)
 
 
-for part in (statuses, identity, signals, killed, readers, full_disk, names, job_output, two_watchers, by_pid):
+for part in (statuses, identity, signals, killed, readers, full_disk, names, job_output, slow_start, two_watchers, by_pid):
     part()
 sys.exit(checks.finish())

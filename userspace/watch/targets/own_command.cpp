@@ -132,8 +132,15 @@ OwnCommand::~OwnCommand() {
 Status OwnCommand::release() {
     const char go = 1;
     if (::write(start_.get(), &go, 1) != 1) return system_error(errno, "start the command");
+    return Done{};
+}
+
+std::optional<Status> OwnCommand::take_start() {
+    pollfd readable{.fd = failure_.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&readable, 1, 0) == 0) return std::nullopt;
     StartFailure failure;
-    if (::read(failure_.get(), &failure, sizeof failure) != sizeof failure) return Done{};  // exec() closed it
+    const Fd failures = std::move(failure_);
+    if (::read(failures.get(), &failure, sizeof failure) != sizeof failure) return Done{};
     output_failed_ = failure.step == StartStep::output;
     if (output_failed_)
         return system_error(failure.error, "--job-output: open " + output_.value_or("standard error") + " for");

@@ -37,9 +37,12 @@ class OwnCommand {
     OwnCommand& operator=(OwnCommand&&) = delete;
     ~OwnCommand();  // kills the command, unless exit_status() was called
 
-    // Starts the command. Returns the error of exec() (no such command, not executable) or of JobOutput::file.
     Status release();
-    // The exit status for an error of release(): 2 if the output could not be opened, else 126 or 127 as a shell
+    // The result of the start: the error of exec() (no such command, not executable) or of JobOutput::file, if there is
+    // one. None: no result yet, because a network file system can delay both. Must not be called again after a result.
+    std::optional<Status> take_start();
+    int started_fd() const { return failure_.get(); }  // readable once there is a result; take_start() closes it
+    // The exit status for an error of take_start(): 2 if the output could not be opened, else 126 or 127 as a shell
     // returns it.
     int failed_start(const Error& error) const;
     int ended_fd() const { return pidfd_.get(); }  // readable once it has ended
@@ -60,7 +63,7 @@ class OwnCommand {
     pid_t pid_ = -1;
     Fd pidfd_;
     Fd start_;
-    Fd failure_;                           // a pipe with the error, if the command could not be executed
+    Fd failure_;                           // a pipe: the error of the start, or its end when exec() has closed it
     std::optional<std::string> output_{};  // JobOutput::file
     bool output_failed_ = false;
 };
