@@ -38,7 +38,7 @@ class Watched {
 
     // One collector for all tests of a process that use it, because on an emulated kernel (tests/vm) most of the time
     // of a test is loading BPF programs. It watches the cgroups whose names begin with "shared-". The budget is never
-    // reached: with the usual one, memscope may pause the hook of page faults, because these processes only grow.
+    // reached: with the default budget, memscope may pause the hook of page faults, because these processes only grow.
     static Watched shared() {
         static const auto collector = start({.cgroups = {RealCgroup::name_of("shared-*")}, .growth_budget = 1e6});
         Watched watched(collector);

@@ -57,7 +57,7 @@ std::variant<int, WatchFailure> Loop::run() {
     return finish();
 }
 
-// Before any other use of a wake: if the command could not be started, only the error is printed.
+// Called before any other use of a wake: if the command could not be started, no tick is printed, only the error.
 std::optional<WatchFailure> Loop::take_start() {
     if (!awaits_start_) return std::nullopt;
     const auto started = parts_.command->take_start();
@@ -88,7 +88,7 @@ Result<Loop::Next> Loop::handle(Wake wake) {
             [[fallthrough]];
         case Wake::events:
             parts_.collector.on_events();
-            if (parts_.reports.awaits_symbols() &&
+            if (!awaits_start_ && parts_.reports.awaits_symbols() &&
                 (wake == Wake::reminder || symbols_seen_ != parts_.collector.symbol_answers()))
                 report_deaths();
             // If the last target has ended, no tick contains its end yet.
@@ -150,7 +150,7 @@ bool Loop::needs_extra_tick() {
 //   recording cause no event either.
 // - when needs_extra_tick() allows the tick for a death again.
 void Loop::set_reminder() {
-    auto at = parts_.reports.symbols_until();
+    auto at = awaits_start_ ? std::nullopt : parts_.reports.symbols_until();
     if (parts_.collector.has_news() && !missing_ticks_) {  // a tick that failed is repeated at the interval
         const Seconds allowed = std::chrono::nanoseconds(extra_tick_ns_ + kExtraTickEveryNs);
         at = std::min(at.value_or(allowed), allowed);
@@ -163,7 +163,7 @@ void Loop::set_reminder() {
 Status Loop::tick() {
     Collector& collector = parts_.collector;
     auto taken = collector.tick();
-    if (!taken && latest_ && is_out_of_descriptors(taken.error())) {
+    if (!taken && parts_.latest_snapshot.get() && is_out_of_descriptors(taken.error())) {
         miss_tick(taken.error());
         return Done{};
     }

@@ -79,7 +79,7 @@ class Loop {
     Parts parts_;
     Recorder* recorder_ = nullptr;
     SnapshotPtr latest_{};        // handed to the outputs
-    std::uint64_t began_ns_ = 0;  // of watching, or of the command; boot clock, as the next one
+    std::uint64_t began_ns_ = 0;  // when watching began, or the command was started; boot clock, as the next one
     std::uint64_t extra_tick_ns_ = 0;
     std::optional<Seconds> reminder_at_{};        // boot clock: when Wake::reminder comes
     std::uint64_t symbols_seen_ = 0;              // Collector::symbol_answers() at the last report_deaths()
@@ -88,7 +88,7 @@ class Loop {
     std::size_t missed_at_end_ = 0;               // skipped ticks after the last target or the command has ended
     Seconds patience_with_readers_ = kLastLines;  // what all write_last_lines() together may wait; new after linger()
     bool command_ended_ = false;
-    bool awaits_start_;           // the command has not executed yet; no output gets a tick until then
+    bool awaits_start_;           // the command was not started yet; until then ticks are only served over HTTP
     bool lacks_helpers_ = false;  // no helper can be started, and a warning was printed
     bool stopped_ = false;        // by a signal or by a key
 };

@@ -33,7 +33,8 @@ class Wakeups {
     static Result<Wakeups> open(bool for_command = false);
 
     Status watch_events(int fd);
-    Status watch_command(int started_fd, int ended_fd);  // `started_fd` only until it is closed
+    // `started_fd` is watched until OwnCommand::take_start() closes it.
+    Status watch_command(int started_fd, int ended_fd);
     Status watch_actions(int fd);
     Status watch_output(int fd);                      // when `fd` becomes writable; a file always is, so it is left out
     Status watch_terminal(int keys);                  // keys and changes of its size
@@ -44,7 +45,7 @@ class Wakeups {
     // One Wake::reminder after `time`, or at once if `time` is negative. The next call replaces a reminder that has not
     // come yet.
     void remind_in(Seconds time);
-    Wake wait();  // priority: stop, command_ended, tick; events come last
+    Wake wait();  // priority: stop, command_ended; events come last
     // Waits for a stop or until `fd` is readable, at most for `time`. True only for a stop.
     bool stopped_within(Seconds time, int fd = -1);
 

@@ -118,7 +118,7 @@ def play(scenario):
 
 def whole(samples):
     """The samples that show the whole tree. Others can show a tree that is ending, or a process that was just forked, so the
-    whole tree has as many processes as most of the samples with a trainer."""
+    size of the whole tree is the most frequent size in the samples with a trainer."""
     trained = [s for s in samples if any(name == 'trainer' for name, _, _ in s[1].values())]
     size = statistics.mode(len(tree) for _, tree in trained) if trained else 0
     return [s for s in trained if len(s[1]) == size]

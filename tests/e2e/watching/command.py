@@ -153,28 +153,41 @@ def stop_before_start(watcher):
     return None
 
 
+def terminate_both(watcher, pid):
+    """SIGTERM to the watcher, which passes it on; then the process of the command goes on."""
+    watcher.terminate()
+    wait_for(lambda: int(next(line for line in open(f'/proc/{pid}/status') if line.startswith('ShdPnd')).split()[1], 16) >> signal.SIGTERM - 1 & 1, 10)
+    os.kill(pid, signal.SIGCONT)
+
+
 def slow_start():
     """Ticks continue while the command cannot start, as with a network file system that does not answer."""
+    job = ['sh', '-c', 'trap "exit 9" TERM; echo started; sleep 0.5; exit 4']
     def tick():
         with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics', timeout=5) as reply:
             values = dict(line.rsplit(' ', 1) for line in reply.read().decode().splitlines() if not line.startswith('#'))
             return float(values['memscope_last_tick_timestamp_seconds'])
-    for what, number, wanted in (('starts', signal.SIGCONT, ('started\n', 4)), ('is killed', signal.SIGKILL, ('', 137))):
+    for what, argv, go_on, wanted in (
+            ('starts', job, lambda _, pid: os.kill(pid, signal.SIGCONT), ('started\n', 4)),
+            ('is killed', job, lambda _, pid: os.kill(pid, signal.SIGKILL), ('', 137)),
+            ('is not found', ['/no/such/program'], lambda _, pid: os.kill(pid, signal.SIGCONT), ('', 127)),
+            ('gets SIGTERM', job, terminate_both, ('', 143))):
         for _ in range(10):
             port = free_port()
             p = subprocess.Popen([MEMSCOPE, '--listen', f'127.0.0.1:{port}', '--report-dir', 'none', '--record', 'none', '--quiet', '--interval', '100ms',
-                                  '--duration', '1s', '--', 'sh', '-c', 'trap "" TERM; echo started; sleep 0.5; exit 4'], stdout=subprocess.PIPE, text=True)
+                                  '--duration', '3s', '--', *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             pid = stop_before_start(p)
             if pid:
                 break
             p.communicate(timeout=30)
         check('the command is stopped before it starts', pid)
         first = wait_for(tick, 10)
-        check('ticks continue while the command cannot start', first and wait_for(lambda: tick() > first + 2, 10), first)
+        check('ticks continue while the command cannot start', first and wait_for(lambda: tick() > first + 4, 10), first)
         check('--duration does not end a command that has not started', p.poll() is None, p.returncode)
-        os.kill(pid, number)
-        out, _ = p.communicate(timeout=30)
-        check(f'a command that {what} after a while has its exit status', (out, p.returncode) == wanted, (out, p.returncode))
+        go_on(p, pid)
+        out, err = p.communicate(timeout=30)
+        check(f'a command that {what} after a while has its exit status', (out, p.returncode) == wanted, (out, p.returncode, err))
+        check('one line for a command that is not found, else none', len(err.splitlines()) == (wanted[1] == 127), err)
 
 
 def two_watchers():

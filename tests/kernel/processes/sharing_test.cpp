@@ -71,10 +71,10 @@ std::optional<Found> unshared(const TargetSnapshot& target) {
     return found;
 }
 
-// Ticks like the program, until the private pages of the workers are at least this much. None: they were not in a
-// minute.
+// Ticks like the program, until the private pages of the workers are at least this much. None: not confirmed within
+// about half a minute.
 std::optional<Found> confirmed(Watched& watched, const RealCgroup& job, double at_least) {
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 150; ++i) {
         const auto latest = unshared(watched.tick(job));
         if (latest && latest->confirmed && latest->mib >= at_least) return latest;
         std::this_thread::sleep_for(200ms);
@@ -118,7 +118,7 @@ TEST(Sharing, TheSumsShowCopiesAtOnce) {
     EXPECT_NE(target.sharing.explanation.find("3 forked processes "), std::string::npos) << target.sharing.explanation;
 }
 
-// The pages of each process are read before and after the copies. False: the second reads did not follow in a minute.
+// The pages of each process are read before and after the copies. False: the second reads did not follow soon enough.
 // On a busy host the first read may be interrupted and take long, and then the second one follows after minutes
 // (ReadSchedule).
 bool pages_confirm_copies(const std::string& name) {
@@ -139,8 +139,8 @@ bool pages_confirm_copies(const std::string& name) {
 
 TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
     bool confirm = false;
-    for (int i = 0; i < 4 && !confirm; ++i) confirm = pages_confirm_copies("unshared-" + std::to_string(i));
-    EXPECT_TRUE(confirm) << "in none of four jobs";
+    for (int i = 0; i < 3 && !confirm; ++i) confirm = pages_confirm_copies("unshared-" + std::to_string(i));
+    EXPECT_TRUE(confirm) << "in none of three jobs";
 }
 
 TEST(Sharing, CopiesFromBeforeTheFirstTickAreFoundToo) {

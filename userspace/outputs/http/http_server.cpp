@@ -268,8 +268,9 @@ void on_connection(void* self, MHD_Connection* connection, void**, MHD_Connectio
 
 Status HttpServer::Running::start(const Fd& socket, Seconds limit, const std::string& where) {
     port = port_of(socket);
-    // A fallback for RequestDeadline. Much longer than all its limits, because this one closes a connection without an
-    // answer, and on a busy machine the thread of RequestDeadline can be late.
+    // A fallback for RequestDeadline. Longer than all its limits, and much longer than the time in which a request must
+    // arrive, because this one closes a connection without the answer 408, and on a busy machine the thread of
+    // RequestDeadline can be late.
     const auto silence = static_cast<unsigned>(10 + 4 * limit.count());
     const int owned_by_daemon = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);
     if (owned_by_daemon < 0) return system_error(errno, where);

@@ -131,13 +131,14 @@ OwnCommand::~OwnCommand() {
 
 Status OwnCommand::release() {
     const char go = 1;
-    if (::write(start_.get(), &go, 1) != 1) return system_error(errno, "start the command");
+    // After EPIPE, because the process has ended already, take_start() and exit_status() tell why.
+    if (::write(start_.get(), &go, 1) != 1 && errno != EPIPE) return system_error(errno, "start the command");
     return Done{};
 }
 
 std::optional<Status> OwnCommand::take_start() {
     pollfd readable{.fd = failure_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&readable, 1, 0) == 0) return std::nullopt;
+    if (::poll(&readable, 1, 0) != 1) return std::nullopt;
     StartFailure failure;
     const Fd failures = std::move(failure_);
     if (::read(failures.get(), &failure, sizeof failure) != sizeof failure) return Done{};

@@ -38,8 +38,9 @@ class OwnCommand {
     ~OwnCommand();  // kills the command, unless exit_status() was called
 
     Status release();
-    // The result of the start: the error of exec() (no such command, not executable) or of JobOutput::file, if there is
-    // one. None: no result yet, because a network file system can delay both. Must not be called again after a result.
+    // The result of the start: the error of exec() (no such command, not executable) or of JobOutput::file. Success
+    // also if the process was killed before exec(): exit_status() tells that. None: no result yet, because a network
+    // file system can delay both. Must not be called again after a result.
     std::optional<Status> take_start();
     int started_fd() const { return failure_.get(); }  // readable once there is a result; take_start() closes it
     // The exit status for an error of take_start(): 2 if the output could not be opened, else 126 or 127 as a shell
@@ -63,7 +64,7 @@ class OwnCommand {
     pid_t pid_ = -1;
     Fd pidfd_;
     Fd start_;
-    Fd failure_;                           // a pipe: the error of the start, or its end when exec() has closed it
+    Fd failure_;  // a pipe for the error of the start; exec() or the end of the process closes it
     std::optional<std::string> output_{};  // JobOutput::file
     bool output_failed_ = false;
 };

@@ -281,9 +281,10 @@ TEST_F(Acting, TheEndOfTheHelperIsPrintedAndItsCommandsAreCounted) {
     ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // the commands become children of this process when the helper ends
     begin();
     dies(6);
+    // Another command may still be between fork and exec, where it cannot get a signal for the end of the helper yet.
     for (int i = 0; i < 500 && text_of(out("helper")).empty(); ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ::kill(std::stoi(text_of(out("helper"))), SIGKILL);  // a command may still be between fork and exec
+    ::kill(std::stoi(text_of(out("helper"))), SIGKILL);
     await();
     EXPECT_TRUE(children_end()) << "a command outlives the helper";
     ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
