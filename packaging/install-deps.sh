@@ -7,7 +7,7 @@ build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libe
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev
        libncurses-dev libprotozero-dev libsqlite3-dev libzstd-dev"
 demo="python3"  # runs the job of a demo; a minimal Debian has no Python
-build_tests="libgtest-dev libgmock-dev nlohmann-json3-dev mold git python3"
+build_tests="libgtest-dev libgmock-dev nlohmann-json3-dev libclang-rt-19-dev mold git python3"
 test="clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3-yaml procps tmux curl jq
       man-db gnupg sysstat zsh fish systemd util-linux libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libpython3.11 python3-numpy python3-torch python3-markdown"
 e2e="prometheus-alertmanager"  # also needs npm, from any source

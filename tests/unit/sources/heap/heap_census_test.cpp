@@ -34,7 +34,7 @@ TEST(HeapCensus, ThePartsOfThisProcessAddUpToItsAnonymousMemory) {
 }
 
 // AddressSanitizer and ThreadSanitizer have allocators of their own.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(MEMSCOPE_SANITIZED)
 // A child that has done `work` and waits: a census of this process itself would count its own memory.
 class WaitingChild {
   public:

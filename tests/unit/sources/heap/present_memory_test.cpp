@@ -57,7 +57,7 @@ PresentPagesReading read_own(OwnProcess& own, PageScan scan, std::size_t most_ru
 }
 
 // Without PAGEMAP_SCAN every entry is read, and the shadow memory of a sanitizer has too many of them.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef MEMSCOPE_SANITIZED
 constexpr std::array kScans = {PageScan::if_available};
 #else
 constexpr std::array kScans = {PageScan::if_available, PageScan::never};
@@ -85,7 +85,7 @@ TEST(PresentPages, OnlyTouchedPagesArePresent) {
 }
 
 // The address space of ThreadSanitizer has no room for this test.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MEMSCOPE_SANITIZED
 // A program can map far more memory than it uses. In steps of 4 MiB this mapping takes longer than a census may.
 TEST(PresentPages, SkipsTerabytesWithoutPagesOrIsLate) {
     constexpr std::size_t kSize = std::size_t{32} << 40;

@@ -126,7 +126,7 @@ TEST(PageSample, FailsForAnEndedProcess) {
 }
 
 // Sanitizers map terabytes of readable memory, and a sample of all of it misses a few MiB.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MEMSCOPE_SANITIZED
 TEST(PageSample, OfAllThatIsMappedIsScaledToTheProcess) {
     const Memory memory(256 * kMiB);
     const Fork worker([&] { memory.write(0, 128 * kMiB); });
