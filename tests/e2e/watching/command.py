@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`memscope -- CMD`: its identity, its signals, its exit status, its cgroup; and --pid to its end."""
-import json, os, signal, socket, subprocess, sys, tempfile, threading, time, urllib.request
+import json, os, resource, signal, socket, subprocess, sys, tempfile, threading, time, urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../support'))
 from harness import *
 
@@ -153,10 +153,28 @@ def stop_before_start(watcher):
     return None
 
 
-def terminate_both(watcher, pid):
+def continue_late(_watcher, pid, _messages):
+    os.kill(pid, signal.SIGCONT)
+
+
+def kill_late(_watcher, pid, _messages):
+    os.kill(pid, signal.SIGKILL)
+
+
+def terminate_both(watcher, pid, _messages):
     """SIGTERM to the watcher, which passes it on; then the process of the command goes on."""
     watcher.terminate()
     wait_for(lambda: int(next(line for line in open(f'/proc/{pid}/status') if line.startswith('ShdPnd')).split()[1], 16) >> signal.SIGTERM - 1 & 1, 10)
+    os.kill(pid, signal.SIGCONT)
+
+
+def without_descriptors(watcher, pid, messages):
+    """No file descriptor is free until a tick was skipped; then the process of the command goes on."""
+    most = resource.prlimit(watcher.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(watcher.pid, resource.RLIMIT_NOFILE, (3, most[1]))
+    wait_for(lambda: 'ticks are skipped' in messages() or watcher.poll() is not None, 10)
+    check('a lack of file descriptors does not end a watcher whose command cannot start', watcher.poll() is None, watcher.returncode)
+    resource.prlimit(watcher.pid, resource.RLIMIT_NOFILE, most)
     os.kill(pid, signal.SIGCONT)
 
 
@@ -167,27 +185,33 @@ def slow_start():
         with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics', timeout=5) as reply:
             values = dict(line.rsplit(' ', 1) for line in reply.read().decode().splitlines() if not line.startswith('#'))
             return float(values['memscope_last_tick_timestamp_seconds'])
-    for what, argv, go_on, wanted in (
-            ('starts', job, lambda _, pid: os.kill(pid, signal.SIGCONT), ('started\n', 4)),
-            ('is killed', job, lambda _, pid: os.kill(pid, signal.SIGKILL), ('', 137)),
-            ('is not found', ['/no/such/program'], lambda _, pid: os.kill(pid, signal.SIGCONT), ('', 127)),
-            ('gets SIGTERM', job, terminate_both, ('', 143))):
-        for _ in range(10):
-            port = free_port()
-            p = subprocess.Popen([MEMSCOPE, '--listen', f'127.0.0.1:{port}', '--report-dir', 'none', '--record', 'none', '--quiet', '--interval', '100ms',
-                                  '--duration', '3s', '--', *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            pid = stop_before_start(p)
-            if pid:
-                break
-            p.communicate(timeout=30)
-        check('the command is stopped before it starts', pid)
-        first = wait_for(tick, 10)
-        check('ticks continue while the command cannot start', first and wait_for(lambda: tick() > first + 4, 10), first)
-        check('--duration does not end a command that has not started', p.poll() is None, p.returncode)
-        go_on(p, pid)
-        out, err = p.communicate(timeout=30)
-        check(f'a command that {what} after a while has its exit status', (out, p.returncode) == wanted, (out, p.returncode, err))
-        check('one line for a command that is not found, else none', len(err.splitlines()) == (wanted[1] == 127), err)
+    for what, argv, go_on, wanted, lines in (
+            ('starts', job, continue_late, ('started\n', 4), 0),
+            ('starts after ticks were skipped', job, without_descriptors, ('started\n', 4), 2),
+            ('is killed', job, kill_late, ('', 137), 0),
+            ('is not found', ['/no/such/program'], continue_late, ('', 127), 1),
+            ('gets SIGTERM', job, terminate_both, ('', 143), 0)):
+        with tempfile.TemporaryFile('w+') as err:
+            def messages():
+                return os.pread(err.fileno(), 1 << 16, 0).decode()
+            for _ in range(10):
+                port = free_port()
+                p = subprocess.Popen([MEMSCOPE, '--listen', f'127.0.0.1:{port}', '--report-dir', 'none', '--record', 'none', '--quiet', '--interval', '100ms',
+                                      '--duration', '3s', '--', *argv], stdout=subprocess.PIPE, stderr=err, text=True)
+                pid = stop_before_start(p)
+                if pid:
+                    break
+                p.communicate(timeout=30)
+                os.ftruncate(err.fileno(), 0)
+                os.lseek(err.fileno(), 0, os.SEEK_SET)
+            check('the command is stopped before it starts', pid)
+            first = wait_for(tick, 10)
+            check('ticks continue while the command cannot start', first and wait_for(lambda: tick() > first + 4, 10), first)
+            check('--duration does not end a command that has not started', p.poll() is None, p.returncode)
+            go_on(p, pid, messages)
+            out, _ = p.communicate(timeout=30)
+            check(f'a command that {what}, but late, has its exit status', (out, p.returncode) == wanted, (out, p.returncode, messages()))
+            check(f'lines on standard error: {lines}', len(messages().splitlines()) == lines, messages())
 
 
 def two_watchers():
