@@ -1,10 +1,15 @@
 #include "outputs/http/http_server.h"
 
 #include <atomic>
+#include <csignal>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <stdexcept>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 #include "example.h"
 #include "outputs/http/http_client.h"
@@ -221,6 +226,36 @@ TEST(HttpServer, ASlowRequestIsAnswered408EvenIfItNeverFallsSilent) {
     EXPECT_EQ(status_of(received(dripping)), 408);
     EXPECT_EQ(status_of(received(silent)), 408);
     EXPECT_EQ(status_of(get(server->port(), "/")), 200);
+}
+
+// Serves with a limit for requests of 0.4 s until it is killed, and writes its port to `out`.
+[[noreturn]] void serve_in_child(int out) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    auto server =
+        HttpServer::on_tcp(kAnyPort, [](const HttpRequest&) { return HttpResponse{}; }, {.request = Seconds{0.4}});
+    const std::uint16_t port = server ? server->port() : 0;
+    if (::write(out, &port, sizeof port) != sizeof port) ::_exit(1);
+    for (;;) ::pause();
+}
+
+// When the process continues, all timeouts have passed, and the connection must not be closed before it is answered.
+TEST(HttpServer, ASlowRequestIsAnswered408AfterTheProcessWasStopped) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const Fd in(ends[0]), out(ends[1]);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) serve_in_child(out.get());
+    std::uint16_t port = 0;
+    EXPECT_EQ(::read(in.get(), &port, sizeof port), static_cast<ssize_t>(sizeof port));
+    const Fd silent = connected(port);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the server has accepted it
+    ::kill(child, SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1600));
+    ::kill(child, SIGCONT);
+    EXPECT_EQ(status_of(received(silent)), 408);
+    ::kill(child, SIGKILL);
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 }  // namespace http_server_test
