@@ -37,9 +37,10 @@ Status Loop::prepare() {
 }
 
 std::variant<int, WatchFailure> Loop::run() {
-    if (awaits_start_)
-        if (auto released = parts_.command->release(); !released) return failed_start(released.error());
-    if (!awaits_start_) parts_.pulse.ready();
+    if (!awaits_start_)
+        parts_.pulse.ready();
+    else if (auto released = parts_.command->release(); !released)
+        return failed_start(released.error());
     while (!is_over()) {
         set_reminder();
         const Wake wake = parts_.wakeups.wait();

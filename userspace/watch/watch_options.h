@@ -40,7 +40,7 @@ struct WatchOptions {
     Seconds heap_every = std::chrono::minutes(5);
     bool wait = false;                  // for cgroups with plain names that do not exist yet
     Seconds interval{1};                // time between two ticks
-    std::optional<Seconds> duration{};  // counts from the start of a command; none: until the targets have ended
+    std::optional<Seconds> duration{};  // after the start of the command, if there is one; none: no limit
     std::optional<std::string> listen = "127.0.0.1:9750";  // none: no HTTP
     bool listen_chosen = false;                            // the user chose `listen`: it must be usable
     bool http_status = false;                              // serve the status of targets over HTTP, too

@@ -98,8 +98,8 @@ Options for watching:
                      leaking, or several words with commas
   --wait             wait for a cgroup that does not exist yet
   --interval TIME    time between two samples, 50ms to 1h (default 1s)
-  --duration TIME    end after this time; with a command, it counts from its
-                     start (default: when the cgroup is removed)
+  --duration TIME    end after this time, or this time after the start of the
+                     command (default: when the cgroup is removed)
   --listen ADDRESS   address that serves /metrics (default 127.0.0.1:9750, and
                      none if another watcher uses it); none switches HTTP off
   --http-status      serve /api/v1/status and /api/v1/growth on that address,

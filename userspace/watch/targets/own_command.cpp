@@ -131,7 +131,7 @@ OwnCommand::~OwnCommand() {
 
 Status OwnCommand::release() {
     const char go = 1;
-    // After EPIPE, because the process has ended already, take_start() and exit_status() tell why.
+    // EPIPE is no error here: the process has ended already, and take_start() and exit_status() tell why.
     if (::write(start_.get(), &go, 1) != 1 && errno != EPIPE) return system_error(errno, "start the command");
     return Done{};
 }

@@ -37,7 +37,7 @@ class OwnCommand {
     OwnCommand& operator=(OwnCommand&&) = delete;
     ~OwnCommand();  // kills the command, unless exit_status() was called
 
-    Status release();
+    Status release();  // lets the process execute the command; does not wait for it
     // The result of the start: the error of exec() (no such command, not executable) or of JobOutput::file. Success
     // also if the process was killed before exec(): exit_status() tells that. None: no result yet, because a network
     // file system can delay both. Must not be called again after a result.
