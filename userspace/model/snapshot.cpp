@@ -27,6 +27,8 @@ std::string_view name_of(GrowthCause::Kind kind) {
     return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string_view name_of(Suspect::Kind kind) { return kind == Suspect::Kind::holder ? "holder" : "line"; }
+
 const TargetSnapshot* find_target(const Snapshot& snapshot, const std::string& name) {
     const auto name_of_target = [](const TargetSnapshot& target) -> const std::string& { return target.info.name; };
     const auto found = std::ranges::lower_bound(snapshot.targets, name, {}, name_of_target);

@@ -111,6 +111,19 @@ struct GrowthCause {
 };
 std::string_view name_of(GrowthCause::Kind kind);
 
+// A holder or a line that has grown at every reading and has given nothing back, before the verdict says `leaking`. It
+// is withdrawn when that ends.
+struct Suspect {
+    enum class Kind { holder, line };
+    Kind kind = Kind::holder;
+    std::string name{};  // the path of the holder, or the line; any bytes
+    double bytes_per_second = 0;
+    double share = 0;    // of the growth of the scope, 0 to 1
+    double since = 0;    // seconds since 1970
+    std::string text{};  // a sentence
+};
+std::string_view name_of(Suspect::Kind kind);
+
 // The scopes of verdicts: the whole target, the own memory of a role, the memory of a GPU that the target holds, and
 // the host memory that it has pinned. Metrics and JSON export the names.
 enum class VerdictScope { target, role, gpu, pinned };
@@ -130,6 +143,7 @@ struct ScopeVerdict {
     std::optional<GrowingLines> lines{};  // the lines that grow; none: not known, or too early
     std::optional<GrowthCause> cause{};   // none: memory that a program keeps, or not known
     std::string holders{};      // a sentence: which containers of Python have grown; empty: not known. Any bytes
+    std::optional<Suspect> suspect{};
     std::string explanation{};  // one or two sentences for users
 };
 

@@ -32,7 +32,35 @@ struct Fields<Holder> {
     using T = Holder;
     static constexpr auto kList = fields(
         field<1>(&T::path), field<2>(&T::root), field<3>(&T::type), field<4>(&T::element), field<5>(&T::length),
-        field<6>(&T::retained), field<7>(&T::retained_device), field<8>(&T::other_holders), field<9>(&T::within));
+        field<6>(&T::retained), field<7>(&T::retained_device), field<8>(&T::other_holders), field<9>(&T::within),
+        field<10>(&T::kind), field<11>(&T::address), field<12>(&T::item_storage));
+};
+
+template <>
+struct Fields<NativeGroup> {
+    using T = NativeGroup;
+    static constexpr auto kList =
+        fields(field<1>(&T::type), field<2>(&T::size), field<3>(&T::blocks), field<4>(&T::bytes));
+};
+
+template <>
+struct Fields<NativeUnreached> {
+    using T = NativeUnreached;
+    static constexpr auto kList = fields(field<1>(&T::bytes), field<2>(&T::blocks), field<3>(&T::groups));
+};
+
+template <>
+struct Fields<UnexplainedReferences> {
+    using T = UnexplainedReferences;
+    static constexpr auto kList =
+        fields(field<1>(&T::type), field<2>(&T::objects), field<3>(&T::references), field<4>(&T::bytes));
+};
+
+template <>
+struct Fields<ObjectCensus::Owners> {
+    using T = ObjectCensus::Owners;
+    static constexpr auto kList =
+        fields(field<1>(&T::live), field<2>(&T::attributed), field<3>(&T::probable), field<4>(&T::read));
 };
 
 template <>
@@ -40,7 +68,8 @@ struct Fields<HolderChange> {
     using T = HolderChange;
     static constexpr auto kList =
         fields(field<1>(&T::holder), field<2>(&T::length_change), field<3>(&T::retained_change),
-               field<4>(&T::device_change), field<5>(&T::own_host), field<6>(&T::own_device));
+               field<4>(&T::device_change), field<5>(&T::own_host), field<6>(&T::own_device),
+               field<7>(&T::items_per_second), field<8>(&T::first_seen));
 };
 
 template <>
@@ -100,6 +129,13 @@ struct Fields<ObjectsOfType> {
 };
 
 template <>
+struct Fields<Garbage> {
+    using T = Garbage;
+    static constexpr auto kList = fields(field<1>(&T::bytes), field<2>(&T::device_bytes), field<3>(&T::objects),
+                                         field<4>(&T::types), field<5>(&T::through_native));
+};
+
+template <>
 struct Fields<TensorGroup> {
     using T = TensorGroup;
     static constexpr auto kList = fields(field<1>(&T::device), field<2>(&T::dtype), field<3>(&T::shape),
@@ -119,7 +155,8 @@ struct Fields<ObjectCensus> {
     static constexpr auto kList = fields(
         field<1>(&T::refusal), field<2>(&T::objects), field<3>(&T::bytes), field<4>(&T::types), field<5>(&T::tensors),
         field<6>(&T::tensor_totals), field<7>(&T::arrays), field<8>(&T::holders), field<9>(&T::tensors_refused),
-        field<10>(&T::references_explained), field<11>(&T::sampled), field<12>(&T::inherited));
+        field<10>(&T::references_explained), field<11>(&T::sampled), field<12>(&T::inherited), field<13>(&T::owners),
+        field<14>(&T::native_unreached), field<15>(&T::garbage), field<16>(&T::unexplained));
 };
 
 template <>

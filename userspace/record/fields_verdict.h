@@ -77,12 +77,20 @@ struct Fields<GrowthCause> {
 };
 
 template <>
+struct Fields<Suspect> {
+    using T = Suspect;
+    static constexpr auto kList =
+        fields(field<1>(&T::kind), field<2>(&T::name), field<3>(&T::bytes_per_second), field<4>(&T::share),
+               field<5>(&T::since), field<6>(&T::text));
+};
+
+template <>
 struct Fields<ScopeVerdict> {
     using T = ScopeVerdict;
     static constexpr auto kList =
         fields(field<1>(&T::scope), field<2>(&T::role), field<3>(&T::gpu), field<4>(&T::began), field<5>(&T::judgement),
                field<6>(&T::forecast), field<7>(&T::grower), field<8>(&T::lines), field<9>(&T::cause),
-               field<11>(&T::holders), field<10>(&T::explanation));
+               field<11>(&T::holders), field<12>(&T::suspect), field<10>(&T::explanation));
 };
 
 }  // namespace memscope::record

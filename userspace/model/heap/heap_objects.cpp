@@ -18,6 +18,22 @@ std::string_view name_of(HolderRoot root) {
     return "";
 }
 
+std::string_view name_of(HolderKind kind) {
+    switch (kind) {
+        case HolderKind::container:
+            return "container";
+        case HolderKind::tensor:
+            return "tensor";
+        case HolderKind::array:
+            return "array";
+        case HolderKind::object:
+            return "object";
+        case HolderKind::native:
+            return "native";
+    }
+    return "";
+}
+
 std::string_view name_of(ObjectsRefusal refusal) {
     switch (refusal) {
         case ObjectsRefusal::none:

@@ -55,21 +55,71 @@ struct ArrayGroup {
 enum class HolderRoot { module, frame, thread, type, other };
 std::string_view name_of(HolderRoot root);
 
-// A container, and the path of references that keeps it alive.
+// What a holder is. JSON exports the names.
+enum class HolderKind {
+    container,  // list, dict, set, deque
+    tensor,     // with its autograd graph
+    array,      // of numpy
+    object,     // any other object of Python: an instance, bytes, a tuple, the head of a linked list
+    native,     // an object of Python that retains mostly memory of native code
+};
+std::string_view name_of(HolderKind kind);
+
+// An object of Python that retains memory, and the path of references that keeps it alive.
 struct Holder {
     std::string
         path{};  // as a programmer writes it: "__main__.trainer.outputs", "run (train.py:88) history[3]['losses']"
     HolderRoot root = HolderRoot::other;
+    HolderKind kind = HolderKind::container;
+    std::uint64_t address = 0;  // of the object, which identifies it in another census of the process; 0: not known
     std::string type{};     // "list", "collections.deque"
     std::string element{};  // of most of its items: "torch.Tensor cuda:0 float32[1,128,512]"; empty: mixed or not known
-    std::uint64_t length = 0;         // number of items
+    std::uint64_t length = 0;         // number of items of a container
     Bytes retained{};                 // host memory that would be freed with it
     Bytes retained_device{};          // GPU memory that would be freed with it
     std::uint64_t other_holders = 0;  // further objects that refer to it, besides the object on the path
     std::uint64_t within = 0;         // 1 + index of the nearest holder on its path; 0: none
+    Bytes item_storage{};  // most items are small views, and each keeps a storage of this size alive; 0: they are not
     auto fields() {
-        return std::tie(path, root, type, element, length, retained, retained_device, other_holders, within);
+        return std::tie(path, root, kind, address, type, element, length, retained, retained_device, other_holders,
+                        within, item_storage);
     }
+};
+
+// Blocks of native code that have the same class or the same size.
+struct NativeGroup {
+    std::string type{};  // class in C++, from the symbol of its vtable; empty: not known
+    Bytes size{};        // of one block
+    std::uint64_t blocks = 0;
+    Bytes bytes{};  // of all blocks, with what only they retain
+    auto fields() { return std::tie(type, size, blocks, bytes); }
+};
+
+// Live memory of malloc that no reference reaches: native code has lost it.
+struct NativeUnreached {
+    Bytes bytes{};
+    std::uint64_t blocks = 0;
+    std::vector<NativeGroup> groups{};  // of the blocks to which nothing points at all; largest first
+    auto fields() { return std::tie(bytes, blocks, groups); }
+};
+
+// Objects of Python that only refer to each other. Only objects all of whose references were found count.
+struct Garbage {
+    Bytes bytes{};         // host memory that would be freed with them
+    Bytes device_bytes{};  // GPU memory that would be freed with them
+    std::uint64_t objects = 0;
+    std::vector<ObjectsOfType> types{};  // with what they retain, largest first
+    bool through_native = false;         // C++ closes the cycles, so Python's collector cannot free them
+    auto fields() { return std::tie(bytes, device_bytes, objects, types, through_native); }
+};
+
+// Objects of one type that have more references than were found in the whole process.
+struct UnexplainedReferences {
+    std::string type{};  // "array float32[3,72,72]", "bytes"
+    std::uint64_t objects = 0;
+    std::uint64_t references = 0;  // that were not found
+    Bytes bytes{};                 // that these objects retain
+    auto fields() { return std::tie(type, objects, references, bytes); }
 };
 
 // Why the objects of a Python process were not read.
@@ -102,9 +152,22 @@ struct ObjectCensus {
     // Memory that a forked process still shares with its parent. Objects there are counted neither by type nor in
     // retained bytes: they are the parent's. None: it was not forked.
     std::optional<Bytes> inherited{};
+    // Who owns the live memory of the heap: blocks of malloc and of pymalloc, and large mappings. None: not known,
+    // because the blocks of malloc could not be read. The rest of `live` belongs to nobody that is known.
+    struct Owners {
+        Bytes live{};
+        Bytes attributed{};  // an owner with a path holds it: an object of Python, the data of a library, a stack
+        Bytes probable{};    // only uncertain references hold it
+        double read = 1;     // share of `live` that was read; below 0.98 figures of lost memory are upper bounds
+        auto fields() { return std::tie(live, attributed, probable, read); }
+    };
+    std::optional<Owners> owners{};
+    std::optional<NativeUnreached> native_unreached{};
+    std::optional<Garbage> garbage{};
+    std::optional<std::vector<UnexplainedReferences>> unexplained{};  // most references first
     auto fields() {
         return std::tie(refusal, objects, bytes, types, tensors, tensor_totals, arrays, holders, tensors_refused,
-                        references_explained, sampled, inherited);
+                        references_explained, sampled, inherited, owners, native_unreached, garbage, unexplained);
     }
 };
 
@@ -118,6 +181,8 @@ struct HolderChange {
     // 0 if the change is not known.
     std::int64_t own_host = 0;
     std::int64_t own_device = 0;
+    std::optional<double> items_per_second{};  // from its lengths between censuses; none: not known
+    std::optional<double> first_seen{};        // time of the first census that has it, seconds since 1970
 };
 
 // Growth that no container of Python explains.
