@@ -31,9 +31,9 @@ template <>
 struct Fields<Holder> {
     using T = Holder;
     static constexpr auto kList = fields(
-        field<1>(&T::path), field<2>(&T::root), field<3>(&T::type), field<4>(&T::element), field<5>(&T::length),
-        field<6>(&T::retained), field<7>(&T::retained_device), field<8>(&T::other_holders), field<9>(&T::within),
-        field<10>(&T::kind), field<11>(&T::address), field<12>(&T::item_storage));
+        field<1>(&T::path), field<2>(&T::root), field<10>(&T::kind), field<11>(&T::address), field<3>(&T::type),
+        field<4>(&T::element), field<5>(&T::length), field<6>(&T::retained), field<7>(&T::retained_device),
+        field<8>(&T::other_holders), field<9>(&T::within), field<12>(&T::item_storage));
 };
 
 template <>

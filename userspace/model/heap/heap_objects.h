@@ -164,7 +164,7 @@ struct ObjectCensus {
     std::optional<Owners> owners{};
     std::optional<NativeUnreached> native_unreached{};
     std::optional<Garbage> garbage{};
-    std::optional<std::vector<UnexplainedReferences>> unexplained{};  // most references first
+    std::vector<UnexplainedReferences> unexplained{};  // known if `owners` is; most references first
     auto fields() {
         return std::tie(refusal, objects, bytes, types, tensors, tensor_totals, arrays, holders, tensors_refused,
                         references_explained, sampled, inherited, owners, native_unreached, garbage, unexplained);
