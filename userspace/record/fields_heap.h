@@ -57,8 +57,8 @@ struct Fields<UnexplainedReferences> {
 };
 
 template <>
-struct Fields<ObjectCensus::Owners> {
-    using T = ObjectCensus::Owners;
+struct Fields<HeapOwners> {
+    using T = HeapOwners;
     static constexpr auto kList =
         fields(field<1>(&T::live), field<2>(&T::attributed), field<3>(&T::probable), field<4>(&T::read));
 };

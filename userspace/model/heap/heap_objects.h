@@ -132,6 +132,16 @@ enum class ObjectsRefusal {
 };
 std::string_view name_of(ObjectsRefusal refusal);
 
+// Who owns the live memory of the heap: blocks of malloc and of pymalloc, and large mappings. The rest of `live`
+// belongs to nobody that is known.
+struct HeapOwners {
+    Bytes live{};
+    Bytes attributed{};  // an owner with a path holds it: an object of Python, the data of a library, a stack
+    Bytes probable{};    // only uncertain references hold it
+    double read = 1;     // share of `live` that was read; below 0.98 figures of lost memory are upper bounds
+    auto fields() { return std::tie(live, attributed, probable, read); }
+};
+
 struct ObjectCensus;
 Bytes approximate_size(const ObjectCensus& objects);  // of its own memory
 
@@ -152,16 +162,7 @@ struct ObjectCensus {
     // Memory that a forked process still shares with its parent. Objects there are counted neither by type nor in
     // retained bytes: they are the parent's. None: it was not forked.
     std::optional<Bytes> inherited{};
-    // Who owns the live memory of the heap: blocks of malloc and of pymalloc, and large mappings. None: not known,
-    // because the blocks of malloc could not be read. The rest of `live` belongs to nobody that is known.
-    struct Owners {
-        Bytes live{};
-        Bytes attributed{};  // an owner with a path holds it: an object of Python, the data of a library, a stack
-        Bytes probable{};    // only uncertain references hold it
-        double read = 1;     // share of `live` that was read; below 0.98 figures of lost memory are upper bounds
-        auto fields() { return std::tie(live, attributed, probable, read); }
-    };
-    std::optional<Owners> owners{};
+    std::optional<HeapOwners> owners{};  // none: not known, because the blocks of malloc could not be read
     std::optional<NativeUnreached> native_unreached{};
     std::optional<Garbage> garbage{};
     std::vector<UnexplainedReferences> unexplained{};  // known if `owners` is; most references first
