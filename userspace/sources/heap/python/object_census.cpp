@@ -16,6 +16,9 @@ namespace {
 constexpr std::uint64_t kLeastCopy = std::uint64_t{8} << 20;
 constexpr std::size_t kMostGroups = 5000;   // types, tensors, arrays
 constexpr std::size_t kMostHolders = 4000;  // by retained bytes, and as many by length
+constexpr std::size_t kMostNamed = 32;      // types of garbage, of lost blocks, of unexplained references
+constexpr std::uint64_t kLeastObject = 64 << 10;  // retained bytes of a holder that is no container
+constexpr std::uint64_t kItemsOfOne = 10;         // a holder retains at least 1/10 of the container that it is in
 
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
     std::string text = "[";
@@ -141,11 +144,36 @@ class ObjectCensusTaker {
         return kind == ObjectKind::list || kind == ObjectKind::dict || kind == ObjectKind::set ||
                kind == ObjectKind::deque;
     }
+    // Types, modules, code and the like hold the program itself, and frames have no name.
+    static bool can_hold(ObjectKind kind) {
+        switch (kind) {
+            case ObjectKind::type:
+            case ObjectKind::module:
+            case ObjectKind::function:
+            case ObjectKind::cell:
+            case ObjectKind::frame:
+            case ObjectKind::running:
+            case ObjectKind::weakref:
+            case ObjectKind::lru_cache:
+            case ObjectKind::lru_link:
+            case ObjectKind::thread_data:
+            case ObjectKind::context_node:
+                return false;
+            default:
+                return !is_native(kind);
+        }
+    }
 
     // Bytes that would be freed with each object that the roots reach.
     struct Retained {
         std::vector<std::uint32_t> place{};           // by node; kNoNode: not reached
         std::vector<std::uint64_t> host{}, device{};  // by place; `device` is empty if there is nothing on a device
+
+        std::uint64_t host_of(NodeNumber node) const { return place[node] == kNoNode ? 0 : host[place[node]]; }
+        std::uint64_t device_of(NodeNumber node) const {
+            return place[node] == kNoNode || device.empty() ? 0 : device[place[node]];
+        }
+        std::uint64_t of(NodeNumber node) const { return host_of(node) + device_of(node); }
     };
     Retained find_retained() {
         std::vector<NodeNumber> roots;
@@ -206,15 +234,17 @@ class ObjectCensusTaker {
                                             layout.interpreter_modules);
         for (NodeNumber node = 1; node < graph_.count(); ++node) {
             const PythonType& type = graph_.type(node);
-            const Address object = graph_.address(node);
-            if (!is_container(type.kind) || !paths.has_path(node) || paths.is_namespace(node) || object == modules)
+            if (!can_hold(type.kind) || !paths.has_path(node)) continue;
+            const bool contains = is_container(type.kind);
+            Candidate candidate{.node = node, .host = retained.host_of(node), .device = retained.device_of(node)};
+            if (!contains) {
+                if (candidate.retained() >= kLeastObject && stands_out(node, retained, paths)) largest.offer(candidate);
                 continue;
-            Candidate candidate{.node = node, .length = reader_.length(object, type)};
-            if (candidate.length == 0 || (type.kind == ObjectKind::dict && reader_.is_interned_table(object))) continue;
-            if (const std::uint32_t place = retained.place[node]; place != kNoNode) {
-                candidate.host = retained.host[place];
-                candidate.device = retained.device.empty() ? 0 : retained.device[place];
             }
+            const Address object = graph_.address(node);
+            if (object == modules || paths.is_namespace(node)) continue;
+            candidate.length = reader_.length(object, type);
+            if (candidate.length == 0 || (type.kind == ObjectKind::dict && reader_.is_interned_table(object))) continue;
             largest.offer(candidate);
             longest.offer(candidate);
         }
@@ -227,11 +257,34 @@ class ObjectCensusTaker {
         return all;
     }
 
+    // The next object above on the path that is no dict of attributes. 0: a root is above.
+    NodeNumber owner_of(NodeNumber node, const ObjectPaths& paths) const {
+        NodeNumber above = paths.parent(node);
+        while (above != 0 && above != kNoNode && paths.is_namespace(above)) above = paths.parent(above);
+        return above == kNoNode ? 0 : above;
+    }
+
+    // Whether an object is a holder of its own: not one of many items of a container, and not a later node of a linked
+    // list, whose head holds it.
+    bool stands_out(NodeNumber node, const Retained& retained, const ObjectPaths& paths) const {
+        const NodeNumber above = owner_of(node, paths);
+        if (above == 0) return true;
+        const ObjectKind kind = graph_.type(above).kind;
+        if ((is_container(kind) || kind == ObjectKind::tuple) && retained.of(node) < retained.of(above) / kItemsOfOne)
+            return false;
+        NodeNumber at = above;
+        for (int alike = 0; at != 0 && &graph_.type(at) == &graph_.type(node); at = owner_of(at, paths))
+            if (++alike == 2) return false;
+        return true;
+    }
+
     void find_holders() {
         Retained retained = find_retained();
         if (deadline_.has_passed()) return;
         ObjectPaths paths(graph_);
         const std::vector<Candidate> candidates = find_candidates(retained, paths);
+        find_garbage(retained);
+        find_unexplained(retained);
         retained = {};
         std::vector<NodeNumber> nodes;
         nodes.reserve(candidates.size());
@@ -256,6 +309,8 @@ class ObjectCensusTaker {
         holder.path = std::move(path.text);
         holder.root = path.root;
         const PythonType& type = graph_.type(candidate.node);
+        holder.kind = kind_of(type.kind);
+        holder.address = graph_.address(candidate.node);
         holder.type = paths.is_lru_cache(candidate.node) ? graph_.type(paths.parent(candidate.node)).name : type.name;
         holder.length = candidate.length;
         holder.retained = Bytes{candidate.host};
@@ -264,6 +319,71 @@ class ObjectCensusTaker {
         holder.other_holders = references > 0 ? references - 1 : 0;
         holder.element = element_of(graph_.address(candidate.node), type);
         return holder;
+    }
+
+    static HolderKind kind_of(ObjectKind kind) {
+        if (is_container(kind)) return HolderKind::container;
+        if (kind == ObjectKind::tensor) return HolderKind::tensor;
+        return kind == ObjectKind::ndarray ? HolderKind::array : HolderKind::object;
+    }
+
+    void find_garbage(const Retained& retained) {
+        if (graph_.gaps().late) return;
+        Garbage garbage;
+        std::map<std::string, ObjectsOfType> types;
+        std::uint64_t through_native = 0;
+        for (const ObjectRoot& root : graph_.roots()) {
+            if (root.kind != ObjectRoot::garbage && root.kind != ObjectRoot::cpp) continue;
+            const std::uint64_t host = retained.host_of(root.node), device = retained.device_of(root.node);
+            garbage.bytes.n += host;
+            garbage.device_bytes.n += device;
+            if (root.kind == ObjectRoot::cpp) through_native += host + device;
+            ObjectsOfType& row = types[name_of_object(graph_.address(root.node), graph_.type(root.node))];
+            ++row.count;
+            row.bytes.n += host + device;
+        }
+        for (NodeNumber node = 1; node < graph_.count(); ++node) {
+            const auto held = graph_.held_by(node);
+            garbage.objects += held == ObjectRoot::garbage || held == ObjectRoot::cpp ? 1 : 0;
+        }
+        garbage.through_native = 2 * through_native > garbage.bytes.n + garbage.device_bytes.n;
+        garbage.types = largest_of(std::move(types));
+        census_.garbage = std::move(garbage);
+    }
+
+    static std::vector<ObjectsOfType> largest_of(std::map<std::string, ObjectsOfType> types) {
+        std::vector<ObjectsOfType> rows;
+        for (auto& [name, row] : types) {
+            row.type = name;
+            rows.push_back(std::move(row));
+        }
+        std::ranges::stable_sort(rows, std::greater{}, [](const ObjectsOfType& row) { return row.bytes; });
+        if (rows.size() > kMostNamed) rows.resize(kMostNamed);
+        return rows;
+    }
+
+    // Objects whose reference counts are higher than the number of references that were found, and that nothing else
+    // holds: C code keeps references to them.
+    void find_unexplained(const Retained& retained) {
+        if (graph_.gaps().late) return;
+        std::map<std::string, UnexplainedReferences> types;
+        for (const ObjectRoot& root : graph_.roots()) {
+            if (root.kind != ObjectRoot::native) continue;
+            const Address object = graph_.address(root.node);
+            const std::uint64_t references = reader_.data().references(object),
+                                found = graph_.references_found(root.node);
+            if (references <= found) continue;  // it was torn
+            UnexplainedReferences& row = types[name_of_object(object, graph_.type(root.node))];
+            ++row.objects;
+            row.references += references - found;
+            row.bytes.n += retained.host_of(root.node);
+        }
+        for (auto& [name, row] : types) {
+            row.type = name;
+            census_.unexplained.push_back(std::move(row));
+        }
+        std::ranges::stable_sort(census_.unexplained, std::greater{}, &UnexplainedReferences::references);
+        if (census_.unexplained.size() > kMostNamed) census_.unexplained.resize(kMostNamed);
     }
 
     // The type of most items, with the shape if most items have the same shape.
@@ -285,7 +405,12 @@ class ObjectCensusTaker {
 
     std::string name_of_object(Address object) {
         const PythonType* type = object >= ObjectData::kLowest ? reader_.types().of(object) : nullptr;
-        if (type == nullptr) return {};
+        return type == nullptr ? std::string() : name_of_object(object, *type);
+    }
+
+    // With the shape of arrays and tensors.
+    std::string name_of_object(Address object, const PythonType& its) {
+        const PythonType* type = &its;
         if (type->kind == ObjectKind::lru_link) {
             constexpr std::uint64_t kResult = 48;
             const Address result = reader_.memory().word(object + kResult);

@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLeastCopy = 8 * kMiB;
+constexpr std::uint64_t kLargeLeaf = 64 << 10;  // bytes of a string or a number that is a node, so that it has a path
 constexpr std::size_t kFirstIndex = std::size_t{1} << 16;
 // Bytes for each node and edge: of the graph, and of dominators and paths.
-constexpr std::uint64_t kPerNode = 4 + 2 + 2 + 4, kPerEdge = 4;
+constexpr std::uint64_t kPerNode = 4 + 2 + 2 + 4 + 1, kPerEdge = 4;
 constexpr std::uint64_t kLaterPerNode = 36, kLaterPerEdge = 4;
 
 bool is_library_file(std::string_view file) {
@@ -30,7 +31,7 @@ NodeIndex::NodeIndex(std::size_t expected) : table_(std::bit_ceil(std::max<std::
 }
 
 ObjectGraph::ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools& pools, std::uint64_t most_bytes,
-                         const PresentPages* inherited)
+                         const PresentPages* inherited, NativeBlocks* blocks)
     : reader_(reader),
       data_(reader.data()),
       memory_(reader.memory()),
@@ -41,6 +42,7 @@ ObjectGraph::ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools&
       running_(reader.types().add_pseudo_type("frame", ObjectKind::running)),
       pooled_(pools, most_bytes / 8),
       index_(kFirstIndex),
+      blocks_(blocks),
       in_order_(pooled_.has_room()) {
     begin();
 }
@@ -113,7 +115,10 @@ void ObjectGraph::read_pools() {
         gaps_.torn += pools_.read(memory_, i, [&](const PythonPools::Block& block) {
             Address object = 0;
             const PythonType* type = reader_.object_in(block, object);
-            if (type == nullptr) return;
+            if (type == nullptr) {
+                raw_pool_bytes_ += block.bytes;
+                return;
+            }
             const std::uint64_t size = own_size(object, *type);
             count(object, *type, size);
             note(object, *type);
@@ -152,6 +157,9 @@ void ObjectGraph::restart_from_roots() {
     device_ = {};
     roots_ = {};
     uncertain_ = {};
+    native_words_ = {};
+    claimed_pool_bytes_ = 0;
+    if (blocks_ != nullptr) blocks_->forget_claims();
     begin();
     make_room();
 }
@@ -189,6 +197,8 @@ NodeNumber ObjectGraph::add(Address address, const PythonType& type) {
         return 0;
     }
     const NodeNumber node = count();
+    if (type.kind != ObjectKind::running)
+        claim(address, node, is_native(type.kind) ? NativeBlocks::Kind::cpp : NativeBlocks::Kind::object);
     others_.push_back(address);
     describe(type);
     index_.add(node, address_of());
@@ -216,9 +226,10 @@ NodeNumber ObjectGraph::node_of(Address target, NodeNumber referrer) {
     if (type->kind == ObjectKind::leaf) {
         const MappedRange* range = in_pool ? nullptr : memory_.range_at(target);
         if (range != nullptr && range->inode != 0) return 0;  // None, True and the like
-        if (data_.references(target) == 1) {
-            const std::uint64_t size = own_size(target, *type);
+        const std::uint64_t size = data_.references(target) == 1 ? own_size(target, *type) : kLargeLeaf;
+        if (size < kLargeLeaf) {
             add_bytes(referrer, size);
+            claim(target, referrer, NativeBlocks::Kind::object);
             if (!in_pool) count(target, *type, size);
             return 0;
         }
@@ -257,6 +268,49 @@ void ObjectGraph::link(NodeNumber from, NodeNumber target, Slot slot) {
     }
 }
 
+void ObjectGraph::claim(Address address, NodeNumber node, NativeBlocks::Kind kind) {
+    if (blocks_ == nullptr || is_closed_ || address < ObjectData::kLowest) return;
+    if (const std::size_t arena = pools_.arena_at(address); arena != PythonPools::kNoArena)
+        claimed_pool_bytes_ += kind == NativeBlocks::Kind::buffer ? pools_.block_bytes(arena, address) : 0;
+    else
+        blocks_->claim(address, node, kind);
+}
+
+// Memory outside of an object that belongs to it alone.
+void ObjectGraph::claim_buffers(NodeNumber node) {
+    constexpr auto kBuffer = NativeBlocks::Kind::buffer;
+    constexpr std::uint64_t kDequeFirst = 24, kDequeNext = std::uint64_t{65} * 8, kInDequeBlock = 64;
+    if (blocks_ == nullptr || is_closed_) return;
+    const PythonType& its = type(node);
+    const Address object = address(node);
+    if (const HeapRange buffer = reader_.buffer_of(object, its); buffer.size() > 0) claim(buffer.start, node, kBuffer);
+    if (reader_.layout().version == 311 && (its.flags & type_flags::kManagedDict) != 0)
+        claim(memory_.word(object - 32), node, kBuffer);
+    if (its.kind == ObjectKind::dict) {
+        claim(memory_.word(object + object_offsets::kDictValues), node, kBuffer);
+    } else if (its.kind == ObjectKind::type) {
+        claim(memory_.word(object + reader_.layout().type_keys), node, kBuffer);
+    } else if (its.kind == ObjectKind::deque) {
+        Address block = memory_.word(object + kDequeFirst);
+        for (std::uint64_t items = 0; items <= reader_.length(object, its) && block != 0 && !memory_.late();
+             items += kInDequeBlock, block = memory_.word(block + kDequeNext))
+            claim(block, node, kBuffer);
+    } else if (its.kind == ObjectKind::ndarray) {
+        // Elements that another library has allocated: the array knows their address, and C code owns them.
+        const PythonType* base = reader_.types().of(memory_.word(object + NumpyArrays::kBase));
+        const NumpyArray array = reader_.arrays().read(object);
+        if (!array.owns_data && (base == nullptr || base->kind != ObjectKind::ndarray))
+            note_native(node, array.data, Slot::field);
+    }
+}
+
+void ObjectGraph::note_native(NodeNumber from, Address target, Slot::Kind kind) {
+    constexpr std::size_t kMostWords = std::size_t{1} << 22;
+    if (blocks_ == nullptr || is_closed_ || (kind != Slot::field && kind != Slot::module_state)) return;
+    const NativeBlocks::Number block = blocks_->find(target);
+    if (block != NativeBlocks::kNone && native_words_.size() < kMostWords) native_words_.push_back({from, block});
+}
+
 // Bytes that are freed with the object itself.
 void ObjectGraph::weigh(NodeNumber node) {
     const PythonType& its = type(node);
@@ -266,8 +320,10 @@ void ObjectGraph::weigh(NodeNumber node) {
         if (!storage) return;
         if (storage->on_device)
             device_[node] = storage->bytes;
-        else if (!array_data_.contains(storage->data))
+        else if (!array_data_.contains(storage->data)) {
             add_bytes(node, own_bytes(storage->data, storage->bytes));
+            claim(storage->data, node, NativeBlocks::Kind::buffer);
+        }
     } else if (is_native(its.kind)) {
         add_bytes(node, own_bytes(object, torch_.chunk_size(object)));
     } else {
@@ -296,6 +352,7 @@ void ObjectGraph::expand_node(NodeNumber node) {
         torch_.calibrate(tensors_);
     }
     reader_.follow_buffer(object, its);
+    claim_buffers(node);
     weigh(node);
     if (its.kind != ObjectKind::leaf)
         references_of(node, [&](NodeNumber target, Slot slot) { link(node, target, slot); });
@@ -385,9 +442,9 @@ void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
         if (node == 0) return;
         expand();
         reached_.resize(count());
-        if (reached_[node] || type(node).kind == ObjectKind::leaf) return;
+        if (is_reached(node) || type(node).kind == ObjectKind::leaf) return;
         roots_.push_back({kind, cost, node, 0});
-        reach(node);
+        reach(node, kind);
     };
     const ObjectLayout& layout = reader_.layout();
     Address state = memory_.word(layout.stack.runtime + layout.stack.runtime_interpreters);
@@ -418,16 +475,17 @@ void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
     }
 }
 
-void ObjectGraph::reach(NodeNumber from) {
-    if (from >= reached_.size() || reached_[from]) return;
-    reached_[from] = true;
+void ObjectGraph::reach(NodeNumber from, ObjectRoot::Kind kind) {
+    const auto mark = static_cast<std::uint8_t>(kind + 1);
+    if (from >= reached_.size() || is_reached(from)) return;
+    reached_[from] = mark;
     waiting_.push_back(from);
     while (!waiting_.empty()) {
         const NodeNumber node = waiting_.back();
         waiting_.pop_back();
         for (std::uint32_t e = edges_.begin(node), end = edges_.end(node); e < end; ++e)
-            if (const NodeNumber target = edges_.target(e); !reached_[target]) {
-                reached_[target] = true;
+            if (const NodeNumber target = edges_.target(e); !is_reached(target)) {
+                reached_[target] = mark;
                 waiting_.push_back(target);
             }
     }
@@ -439,7 +497,7 @@ bool ObjectGraph::is_held_from_outside(NodeNumber node) {
 
 // Objects without a known path from a root: C code holds a reference, or they wait for the garbage collector.
 void ObjectGraph::add_unreached() {
-    constexpr std::uint8_t kNative = 40, kGarbage = 50;
+    constexpr std::uint8_t kNative = 40;
     for (std::size_t i = 0; i < pools_.arenas().size() && !in_order_ && !gaps_.late && !is_full(); ++i)
         pools_.read(memory_, i, [&](const PythonPools::Block& block) {
             Address object = 0;
@@ -450,26 +508,105 @@ void ObjectGraph::add_unreached() {
     expand();
     reached_.resize(count());
     const auto add_unless_reached = [&](const ObjectRoot& root) {
-        if (reached_[root.node]) return;
+        if (is_reached(root.node)) return;
         roots_.push_back(root);
-        reach(root.node);
+        reach(root.node, root.kind);
     };
     for (const ObjectRoot& root : uncertain_) add_unless_reached(root);  // temporary values of running frames
     // If some references were not read, an object without a path need not be unreachable.
     if (gaps_.late || memory_.late()) return;
     std::vector<NodeNumber> held;  // collected before reach(), because they may refer to one another
     for (NodeNumber node = 1; node < count(); ++node)
-        if (!reached_[node] && is_held_from_outside(node)) held.push_back(node);
+        if (!is_reached(node) && is_held_from_outside(node)) held.push_back(node);
     for (const NodeNumber node : held) roots_.push_back({ObjectRoot::native, kNative, node, 0});
-    for (const NodeNumber node : held) reach(node);
-    for (NodeNumber node = 1; node < count(); ++node) add_unless_reached({ObjectRoot::garbage, kGarbage, node, 0});
+    for (const NodeNumber node : held) reach(node, ObjectRoot::native);
+    add_garbage();
+}
+
+// What nothing reaches, and all of whose references were found. A root is one object of each strongly connected
+// component to which no other component refers: an instance of a class if there is one, because its name tells most.
+void ObjectGraph::add_garbage() {
+    constexpr std::uint8_t kGarbage = 50;
+    constexpr std::uint32_t kUnknown = 0;
+    // Tarjan's algorithm. `order`: when a node was found; `low`: the earliest node on the stack that it leads to.
+    std::vector<NodeNumber> nodes;
+    for (NodeNumber node = 1; node < count(); ++node)
+        if (!is_reached(node)) nodes.push_back(node);
+    if (nodes.empty()) return;
+    std::vector<std::uint32_t> place(count(), kNoNode);
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = i;
+    struct Component {
+        NodeNumber best = 0;
+        bool is_entered = false, has_native = false;
+        std::uint32_t size = 0;
+    };
+    struct Step {
+        std::uint32_t at;
+        std::uint32_t edge;
+    };
+    std::vector<std::uint32_t> order(nodes.size(), kUnknown), low(nodes.size()), component(nodes.size(), kNoNode);
+    std::vector<std::uint32_t> open;
+    std::vector<Component> components;
+    std::vector<Step> steps;
+    std::uint32_t found = 0;
+    const auto is_better = [&](NodeNumber a, NodeNumber b) {
+        const auto rank = [&](const PythonType& type) {
+            return is_native(type.kind) ? 0 : !type.heap ? 1 : type.kind == ObjectKind::type ? 2 : 3;
+        };
+        return b == 0 || rank(type(a)) > rank(type(b));
+    };
+    const auto begin = [&](std::uint32_t at) {
+        order[at] = low[at] = ++found;
+        open.push_back(at);
+        steps.push_back({at, edges_.begin(nodes[at])});
+    };
+    for (std::uint32_t first = 0; first < nodes.size(); ++first) {
+        if (order[first] != kUnknown) continue;
+        begin(first);
+        while (!steps.empty()) {
+            Step& step = steps.back();
+            const std::uint32_t at = step.at;
+            if (step.edge < edges_.end(nodes[at])) {
+                const std::uint32_t target = place[edges_.target(step.edge++)];
+                if (target == kNoNode) continue;
+                if (order[target] == kUnknown)
+                    begin(target);
+                else if (component[target] == kNoNode)
+                    low[at] = std::min(low[at], order[target]);
+                continue;
+            }
+            steps.pop_back();
+            if (!steps.empty()) low[steps.back().at] = std::min(low[steps.back().at], low[at]);
+            if (low[at] != order[at]) continue;
+            Component& made = components.emplace_back();
+            std::uint32_t member = kNoNode;
+            do {
+                member = open.back();
+                open.pop_back();
+                component[member] = static_cast<std::uint32_t>(components.size() - 1);
+                ++made.size;
+                made.has_native |= is_native(type(nodes[member]).kind);
+                if (is_better(nodes[member], made.best)) made.best = nodes[member];
+            } while (member != at);
+        }
+    }
+    for (std::uint32_t at = 0; at < nodes.size(); ++at)
+        for (std::uint32_t e = edges_.begin(nodes[at]), end = edges_.end(nodes[at]); e < end; ++e)
+            if (const std::uint32_t target = place[edges_.target(e)]; target != kNoNode)
+                if (component[target] != component[at]) components[component[target]].is_entered = true;
+    for (const Component& each : components) {
+        if (each.is_entered) continue;
+        const auto kind = each.has_native && each.size > 1 ? ObjectRoot::cpp : ObjectRoot::garbage;
+        roots_.push_back({kind, kGarbage, each.best, 0});
+        reach(each.best, kind);
+    }
 }
 
 void ObjectGraph::find_nodes(std::span<const HeapRange> statics) {
     add_interpreters();
     expand();
     reached_.resize(count());
-    for (const ObjectRoot& root : roots_) reach(root.node);
+    for (const ObjectRoot& root : roots_) reach(root.node, root.kind);
     if (!(in_order_ && overflow_)) add_uncertain_roots(statics);
     if (!(in_order_ && overflow_)) add_unreached();
 }
@@ -513,7 +650,7 @@ void ObjectGraph::build(std::span<const HeapRange> statics) {
     }
     check_counts();
     gaps_.late |= memory_.late();
-    reached_ = {};
+    reached_.resize(count());
     waiting_ = {};
     is_closed_ = true;
 }

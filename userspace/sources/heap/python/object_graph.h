@@ -1,12 +1,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "sources/heap/native_blocks.h"
 #include "sources/heap/python/object_edges.h"
 #include "sources/heap/python/object_reader.h"
 #include "sources/heap/python/pool_objects.h"
@@ -57,7 +59,16 @@ class NodeIndex {
 
 // A root: a path begins here.
 struct ObjectRoot {
-    enum Kind : std::uint8_t { module, frame, temporary, interpreter, library, native, garbage } kind{};
+    enum Kind : std::uint8_t {
+        module,
+        frame,
+        temporary,
+        interpreter,
+        library,
+        native,   // C code holds a reference
+        garbage,  // nothing does: a cycle, of which this is one object
+        cpp,      // likewise, but the cycle leads through C++, where the garbage collector of Python does not see it
+    } kind{};
     std::uint8_t cost = 0;
     NodeNumber node = 0;
     std::uint64_t detail = 0;  // module: address of its name; frame: its address
@@ -80,8 +91,9 @@ class ObjectGraph {
     };
 
     // `inherited`: pages of a forked process that it shares with its parent. Null: it was not forked.
+    // `blocks`: the blocks of malloc. The graph says what lies in them. Null: they are not known.
     ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools& pools, std::uint64_t most_bytes,
-                const PresentPages* inherited = nullptr);
+                const PresentPages* inherited = nullptr, NativeBlocks* blocks = nullptr);
 
     // `statics`: present writable data of libraries.
     void build(std::span<const HeapRange> statics);
@@ -95,11 +107,23 @@ class ObjectGraph {
     std::uint64_t bytes(NodeNumber node) const { return bytes_[node] == kLarge ? large_.at(node) : bytes_[node]; }
     const std::unordered_map<NodeNumber, std::uint64_t>& devices() const { return device_; }
     const ObjectEdges& edges() const { return edges_; }
+    // The kind of the root that reaches a node first. None: no root is known to reach it, because not all was read.
+    std::optional<ObjectRoot::Kind> held_by(NodeNumber node) const {
+        if (node >= reached_.size() || !is_reached(node)) return std::nullopt;
+        return static_cast<ObjectRoot::Kind>(reached_[node] - 1);
+    }
     std::span<const ObjectRoot> roots() const { return roots_; }
     const std::vector<OfType>& by_type() const { return by_type_; }
     std::span<const Address> tensors() const { return tensors_; }
     std::span<const Address> arrays() const { return arrays_; }
     const Gaps& gaps() const { return gaps_; }
+    // A word of an object that points into a block of malloc, and not to an object.
+    struct NativeWord {
+        NodeNumber from = 0;
+        NativeBlocks::Number to = 0;
+    };
+    std::span<const NativeWord> native_words() const { return native_words_; }
+    std::uint64_t raw_pool_bytes() const { return raw_pool_bytes_ - std::min(raw_pool_bytes_, claimed_pool_bytes_); }
     double references_explained() const;
     std::uint32_t references_found(NodeNumber node) const { return found_[node]; }  // at most 65535
     // Memory of the graph, and memory that dominators and paths need in addition.
@@ -118,11 +142,16 @@ class ObjectGraph {
     static std::uint32_t cost_of(Slot::Kind kind);
 
     ObjectReader& reader() { return reader_; }
+    const PythonPools& pools() const { return pools_; }
     TorchObjects& torch() { return torch_; }
 
   private:
     static constexpr std::uint32_t kLarge = ~std::uint32_t{0};
     static constexpr std::uint16_t kMostFound = 65535;
+
+    void claim(Address address, NodeNumber node, NativeBlocks::Kind kind);
+    void claim_buffers(NodeNumber node);
+    void note_native(NodeNumber from, Address target, Slot::Kind kind);
 
     auto address_of() const {
         return [this](NodeNumber node) { return address(node); };
@@ -135,7 +164,9 @@ class ObjectGraph {
     void describe(const PythonType& type);
     void add_bytes(NodeNumber node, std::uint64_t bytes);
     void make_room();
-    void reach(NodeNumber from);
+    bool is_reached(NodeNumber node) const { return reached_[node] != 0; }
+    void reach(NodeNumber from, ObjectRoot::Kind kind);
+    void add_garbage();
     bool is_held_from_outside(NodeNumber node);
     void check_counts();
     void count(Address object, const PythonType& type, std::uint64_t bytes);
@@ -173,11 +204,15 @@ class ObjectGraph {
     std::unordered_map<NodeNumber, std::uint64_t> large_{};
     ObjectEdges edges_{};
     NodeIndex index_;  // of the other nodes
-    std::vector<bool> reached_{};
+    std::vector<std::uint8_t> reached_{};  // by node: 1 + kind of the root that reaches it first; 0: none does
     std::vector<NodeNumber> waiting_{};
     std::unordered_map<NodeNumber, std::uint64_t> device_{};
     std::vector<ObjectRoot> roots_{};
     std::vector<ObjectRoot> uncertain_{};  // roots only of objects that nothing else holds
+    NativeBlocks* blocks_;
+    std::vector<NativeWord> native_words_{};
+    std::uint64_t raw_pool_bytes_ = 0;      // blocks of pools without an object
+    std::uint64_t claimed_pool_bytes_ = 0;  // those of them that are buffers of objects
     std::vector<OfType> by_type_{};
     std::vector<Address> tensors_{}, arrays_{};
     std::unordered_set<Address> array_data_{};  // a storage that was made from an array has no memory of its own
@@ -196,11 +231,16 @@ template <class Emit>
 void ObjectGraph::references_of(NodeNumber node, Emit&& emit) {
     const Address object = address(node);
     const PythonType& its = type(node);
-    const auto python = [&](Address target, Slot slot) {
-        if (const NodeNumber found = node_of(target, node); found != 0) emit(found, slot);
-    };
     const auto native = [&](Address target, const PythonType& of, Slot slot) {
         if (const NodeNumber found = native_node_of(target, of); found != 0) emit(found, slot);
+    };
+    const bool may_hold_native = its.kind == ObjectKind::other && torch_.is_ready();
+    const auto python = [&](Address target, Slot slot) {
+        if (const NodeNumber found = node_of(target, node); found != 0) return emit(found, slot);
+        // The grad_fn of a tensor, and other wrappers of PyTorch.
+        const PythonType* of = may_hold_native && slot.kind == Slot::field ? torch_.class_of(target) : nullptr;
+        if (of != nullptr) return native(target, *of, slot);
+        note_native(node, target, slot.kind);
     };
     if (is_native(its.kind)) {
         torch_.references_of(object, its, native, python);

@@ -209,6 +209,7 @@ ObjectPaths::Rendered ObjectPaths::root_of(NodeNumber node) {
             result.text = "<C code>" + type;
             break;
         case ObjectRoot::garbage:
+        case ObjectRoot::cpp:
             result.text = "<garbage>" + type;
             break;
     }

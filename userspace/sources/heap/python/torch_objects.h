@@ -60,6 +60,16 @@ class TorchObjects {
         bool flag_first = false;
     };
     bool agrees(Address tensor, const Layout& layout);
+    // Whether a TensorImpl or a StorageImpl holds a reference to its object of Python. Usually that object holds the
+    // C++ object, and the pointer back counts nothing. Until PyTorch 2.9 the lowest bit of the pointer tells. Later
+    // versions mark a C++ object that has an object of Python in the highest bit of its reference count, and hold that
+    // object as long as anything else refers to the C++ object.
+    bool owns_wrapper(Address object, Address wrapper) {
+        const std::uint64_t counts = memory_.word(object + 8);
+        constexpr std::uint64_t kHasWrapper = std::uint64_t{1} << 63U;
+        if ((counts & kHasWrapper) != 0) return (counts & 0xFFFFFFFFU) > 1;
+        return (wrapper & 1) != 0;
+    }
     bool in_libraries(Address address) const { return range_at(libraries_, address) != nullptr; }
     Address storage_in(Address impl) const { return impl + layout_.head; }
     Address sizes_in(Address impl) const { return impl + layout_.head + 32 + layout_.slot; }
@@ -86,7 +96,8 @@ void TorchObjects::references_of(Address object, const PythonType& type, Native&
         // the gradient follows; it is not a reference.
         constexpr std::uint64_t kGrad = 40, kGradFn = 48, kMore = 80, kMostMeta = 512;
         follow(memory_.word(storage_in(object)), Slot{Slot::storage});
-        python(memory_.word(sizes_in(object) - 8) & ~std::uint64_t{1}, Slot{Slot::python});
+        const Address wrapper = memory_.word(sizes_in(object) - 8);
+        if (owns_wrapper(object, wrapper)) python(wrapper & ~std::uint64_t{1}, Slot{Slot::python});
         if (type.name != "c10::TensorImpl")  // sparse tensors and the like consist of tensors
             for (Address at = sizes_in(object) + 112; at + 8 <= object + chunk_size(object); at += 8)
                 follow(memory_.word(at), Slot{Slot::saved, at - object}, true);
@@ -98,8 +109,10 @@ void TorchObjects::references_of(Address object, const PythonType& type, Native&
         for (std::uint64_t at = kMore; at + 8 <= std::min(chunk_size(meta), kMostMeta); at += 8)
             follow(memory_.word(meta + at), Slot{Slot::saved, at}, true);
     } else if (type.kind == ObjectKind::storage_impl) {
-        for (std::uint64_t at = layout_.head + 56; at < layout_.head + 80; at += 8)
-            python(memory_.word(object + at) & ~std::uint64_t{1}, Slot{Slot::python});
+        const std::uint64_t chunk = chunk_size(object);  // the words behind the end belong to another block
+        for (std::uint64_t at = layout_.head + 56; at < layout_.head + 80 && (chunk == 0 || at + 8 <= chunk); at += 8)
+            if (const Address wrapper = memory_.word(object + at); owns_wrapper(object, wrapper))
+                python(wrapper & ~std::uint64_t{1}, Slot{Slot::python});
     } else if (type.kind == ObjectKind::native) {
         constexpr std::uint64_t kMostBytes = 16384, kUsualBytes = 256;
         const std::uint64_t chunk = chunk_size(object), size = chunk != 0 ? std::min(chunk, kMostBytes) : kUsualBytes;
