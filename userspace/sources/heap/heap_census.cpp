@@ -186,6 +186,10 @@ class CensusTaker {
             .version = python_->version,
             .debug_build = python_->debug_build,
             .pymalloc = pymalloc_ ? &*pymalloc_ : nullptr,
+            .glibc = glibc_ && glibc_->was_used() ? &*glibc_ : nullptr,
+            .tcaches = &tcaches_,
+            .threads = threads_,
+            .mapped_blocks = mapped_blocks_,
             .inherited = inherited,
             .read_file = [&files](const MappedRange& range, std::uint64_t offset, std::span<std::byte> into) {
                 return files.read(range, offset, into);
@@ -255,16 +259,16 @@ class CensusTaker {
     void read_free(AllocatorName allocator) {
         if (!glibc_ || !glibc_->was_used()) return;
         memory_.forget();
-        const TcacheChunks tcaches = find_tcaches(*glibc_, threads_, memory_, deadline_.sooner(deadline_.left() * 0.2));
-        count(HeapGap::torn, tcaches.torn);
-        count(HeapGap::not_present, tcaches.absent);
-        count(HeapGap::too_many, tcaches.cut_off);
-        count(HeapGap::time_limit, tcaches.late ? 1 : 0);
+        tcaches_ = find_tcaches(*glibc_, threads_, memory_, deadline_.sooner(deadline_.left() * 0.2));
+        count(HeapGap::torn, tcaches_.torn);
+        count(HeapGap::not_present, tcaches_.absent);
+        count(HeapGap::too_many, tcaches_.cut_off);
+        count(HeapGap::time_limit, tcaches_.late ? 1 : 0);
         memory_.forget();
         const FreeLimits limits{.deadline = deadline_.sooner(deadline_.left() * 0.7),
                                 .most_chunks = budget_.memory.n / 8 / 16};
-        const GlibcFree free = find_glibc_free(*glibc_, tcaches, memory_, limits);
-        malloc_free_ = free.present + free.top_present + tcaches.bytes;
+        const GlibcFree free = find_glibc_free(*glibc_, tcaches_, memory_, limits);
+        malloc_free_ = free.present + free.top_present + tcaches_.bytes;
         count(HeapGap::torn, free.torn);
         count(HeapGap::not_present, free.absent);
         count(HeapGap::too_many, free.cut_off);
@@ -290,8 +294,8 @@ class CensusTaker {
         for (const GlibcThread& thread : threads_) claims.add(thread.stack, HeapOwner::stack);
         if (glibc_ && (glibc_->was_used() || (glibc_->parameters && glibc_->parameters->mmapped > 0))) {
             memory_.forget();
-            const auto blocks = find_mapped_blocks(*glibc_, memory_, maps_, claims.ranges(), deadline_);
-            for (const HeapRange& block : blocks) claims.add(block, HeapOwner::mapped_block);
+            for (const HeapRange& block : find_mapped_blocks(*glibc_, memory_, maps_, claims.ranges(), deadline_))
+                if (claims.add(block, HeapOwner::mapped_block)) mapped_blocks_.push_back(block);
         }
         if (deadline_.has_passed()) count(HeapGap::time_limit);
         std::uint64_t python_present = 0;
@@ -365,6 +369,8 @@ class CensusTaker {
 
     std::optional<GlibcMalloc> glibc_{};
     std::optional<std::string> glibc_version_{};
+    TcacheChunks tcaches_{};
+    std::vector<HeapRange> mapped_blocks_{};
     std::vector<GlibcThread> threads_{};
     std::optional<Pymalloc> pymalloc_{};
     std::optional<PythonFile> python_{};

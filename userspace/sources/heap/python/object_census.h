@@ -7,10 +7,13 @@
 
 #include "model/heap/heap.h"
 #include "model/heap/heap_objects.h"
+#include "sources/heap/glibc_arenas.h"
+#include "sources/heap/glibc_tcache.h"
 #include "sources/heap/heap_range.h"
 #include "sources/heap/present_memory.h"
 #include "sources/heap/pymalloc.h"
 #include "sources/heap/python/heap_copy.h"
+#include "sources/heap/thread_stacks.h"
 #include "sources/proc/process_maps.h"
 
 namespace memscope {
@@ -24,6 +27,10 @@ struct PythonHeap {
     std::optional<int> version{};  // 311; from the file of the interpreter
     bool debug_build = false;
     const Pymalloc* pymalloc = nullptr;  // null: its arenas were not found
+    const GlibcMalloc* glibc = nullptr;  // null: not found, or never used
+    const TcacheChunks* tcaches = nullptr;
+    std::span<const GlibcThread> threads{};
+    std::span<const HeapRange> mapped_blocks{};  // of malloc; sorted
     // Pages of a forked process that it still shares with its parent: objects there are not its own. Null: not forked.
     const PresentPages* inherited = nullptr;
     HeapCopy::ReadFile read_file{};
