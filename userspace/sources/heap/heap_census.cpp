@@ -186,10 +186,14 @@ class CensusTaker {
             .version = python_->version,
             .debug_build = python_->debug_build,
             .pymalloc = pymalloc_ ? &*pymalloc_ : nullptr,
-            .glibc = glibc_ && glibc_->was_used() ? &*glibc_ : nullptr,
+            .glibc = census_.allocator.name == AllocatorName::glibc && glibc_ && glibc_->was_used() ? &*glibc_ : nullptr,
             .tcaches = &tcaches_,
             .threads = threads_,
             .mapped_blocks = mapped_blocks_,
+            .mappings = mappings_,
+            .python_live = census_.part(HeapPart::python_live),
+            .live = census_.part(HeapPart::malloc_live) + census_.part(HeapPart::python_live) +
+                    census_.part(HeapPart::mapped),
             .inherited = inherited,
             .read_file = [&files](const MappedRange& range, std::uint64_t offset, std::span<std::byte> into) {
                 return files.read(range, offset, into);
@@ -343,6 +347,7 @@ class CensusTaker {
             } else if (anonymous && addresses.size() >= kLargeMapping) {
                 census_.part(HeapPart::mapped).n += rest;
                 census_.mappings.push_back({range.start, range.end, Bytes{rest}});
+                if (rest == memory_.pages().bytes_in(addresses)) mappings_.push_back(addresses);
             } else {
                 census_.part(HeapPart::other).n += rest;
             }
@@ -370,6 +375,7 @@ class CensusTaker {
     std::optional<GlibcMalloc> glibc_{};
     std::optional<std::string> glibc_version_{};
     TcacheChunks tcaches_{};
+    std::vector<HeapRange> mappings_{};  // large mappings that no allocator owns, without any part that one owns
     std::vector<HeapRange> mapped_blocks_{};
     std::vector<GlibcThread> threads_{};
     std::optional<Pymalloc> pymalloc_{};

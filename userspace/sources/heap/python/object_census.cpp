@@ -6,7 +6,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "sources/heap/native_blocks.h"
 #include "sources/heap/python/dominators.h"
+#include "sources/heap/python/native_owners.h"
 #include "sources/heap/python/object_graph.h"
 #include "sources/heap/python/object_paths.h"
 
@@ -28,8 +30,18 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
 
 class ObjectCensusTaker {
   public:
-    ObjectCensusTaker(ObjectGraph& graph, const ReadDeadline& deadline, ObjectCensus& census)
-        : graph_(graph), reader_(graph.reader()), torch_(graph.torch()), deadline_(deadline), census_(census) {}
+    // `blocks` and `owners`: null if the blocks of malloc are not known.
+    ObjectCensusTaker(const PythonHeap& heap, ObjectGraph& graph, const NativeBlocks* blocks, NativeOwners* owners,
+                      const NativeOwners::Roots& roots, const ReadDeadline& deadline, ObjectCensus& census)
+        : heap_(heap),
+          graph_(graph),
+          blocks_(blocks),
+          owners_(owners),
+          roots_(roots),
+          reader_(graph.reader()),
+          torch_(graph.torch()),
+          deadline_(deadline),
+          census_(census) {}
 
     void take() {
         census_.references_explained = graph_.references_explained();
@@ -183,6 +195,10 @@ class ObjectCensusTaker {
         Retained retained;
         retained.host.resize(dominators.order.size());
         for (std::size_t i = 1; i < retained.host.size(); ++i) retained.host[i] = graph_.bytes(dominators.order[i]);
+        if (owners_ != nullptr) {
+            owners_->find(dominators, roots_);
+            count_owners(dominators, retained.host);
+        }
         dominators.add_up(retained.host);
         if (!graph_.devices().empty()) {
             retained.device.resize(dominators.order.size());
@@ -193,6 +209,46 @@ class ObjectCensusTaker {
         }
         retained.place = std::move(dominators.place);
         return retained;
+    }
+
+    // Adds the blocks of malloc that an object owns to its bytes, and sums up who owns the live memory.
+    void count_owners(const Dominators& dominators, std::vector<std::uint64_t>& host) {
+        const auto is_garbage = [&](NodeNumber node) {
+            const auto held = graph_.held_by(node);
+            return held == ObjectRoot::garbage || held == ObjectRoot::cpp;
+        };
+        std::uint64_t all = 0, attributed = 0, probable = 0;
+        for (NativeBlocks::Number block = 0; block < blocks_->size(); ++block) {
+            const std::uint64_t bytes = owners_->resident(block);
+            const NodeNumber node = blocks_->node(block);
+            all += bytes;
+            if (node != 0) {
+                attributed += is_garbage(node) ? 0 : bytes;
+                continue;
+            }
+            const std::uint32_t owner = owners_->owner(block);
+            if (owner == NativeOwners::kProbable) probable += bytes;
+            if (owner == NativeOwners::kStack || owner == NativeOwners::kData) attributed += bytes;
+            if (owner >= host.size()) continue;
+            const NodeNumber holder = dominators.order[owner];
+            if (holder == 0 || !is_garbage(holder)) attributed += bytes;
+            if (holder != 0 && !graph_.type(holder).image) host[owner] += bytes;
+        }
+        // The pools of Python's allocator.
+        std::uint64_t garbage = 0;
+        for (NodeNumber node = 1; node <= graph_.pooled(); ++node)
+            if (is_garbage(node)) garbage += graph_.bytes(node);
+        const std::uint64_t python = heap_.python_live.n;
+        attributed += python - std::min(python, garbage + graph_.raw_pool_bytes());
+        HeapOwners& owners = census_.owners.emplace();
+        owners.live = std::max(heap_.live, Bytes{all + python});
+        owners.attributed = Bytes{attributed};
+        owners.probable = Bytes{probable};
+        owners.read = owners_->is_complete() && owners.live.n > 0
+                          ? static_cast<double>(all + python) / static_cast<double>(owners.live.n)
+                          : 0;
+        census_.native_unreached = owners_->unreached();
+        if (census_.native_unreached->groups.size() > kMostNamed) census_.native_unreached->groups.resize(kMostNamed);
     }
 
     // Keeps the best kMostHolders of many candidates, with memory for twice as many.
@@ -378,6 +434,14 @@ class ObjectCensusTaker {
             row.references += references - found;
             row.bytes.n += retained.host_of(root.node);
         }
+        if (owners_ != nullptr)
+            for (const Address object : owners_->lost_objects()) {
+                const PythonType& type = *reader_.types().of(object);
+                UnexplainedReferences& row = types[name_of_object(object, type)];
+                ++row.objects;
+                row.references += reader_.data().references(object);
+                row.bytes.n += reader_.size_of(object, type);
+            }
         for (auto& [name, row] : types) {
             row.type = name;
             census_.unexplained.push_back(std::move(row));
@@ -427,7 +491,11 @@ class ObjectCensusTaker {
         return type->name;
     }
 
+    const PythonHeap& heap_;
     ObjectGraph& graph_;
+    const NativeBlocks* blocks_;
+    NativeOwners* owners_;
+    const NativeOwners::Roots& roots_;
     ObjectReader& reader_;
     TorchObjects& torch_;
     const ReadDeadline& deadline_;
@@ -451,6 +519,25 @@ std::vector<HeapRange> present_statics(const ProcessMaps& maps, const PresentPag
         }
     }
     return statics;
+}
+
+NativeBlocks find_native_blocks(const PythonHeap& heap, std::uint64_t most_bytes, const ReadDeadline& deadline) {
+    if (heap.glibc == nullptr || heap.inherited != nullptr) return {};
+    const GlibcWalkLimits limits{.deadline = deadline.sooner(deadline.left() * 0.2)};
+    const TcacheChunks none;
+    HeapBlocks found = find_heap_blocks(*heap.glibc, heap.tcaches != nullptr ? *heap.tcaches : none,
+                                        heap.mapped_blocks, heap.source, heap.pages, limits,
+                                        most_bytes / 4 / sizeof(HeapBlock));
+    if (found.walk.late || found.walk.cut_off || found.left_out > 0) return {};
+    return NativeBlocks(std::move(found.all), heap.mappings);
+}
+
+std::vector<HeapRange> stacks_of(const PythonHeap& heap) {
+    std::vector<HeapRange> stacks;
+    for (const GlibcThread& thread : heap.threads) stacks.push_back(thread.stack);
+    for (const MappedRange& range : heap.maps.ranges)
+        if (range.path == "[stack]") stacks.push_back({range.start, range.end});
+    return stacks;
 }
 
 ObjectCensus refused(ObjectsRefusal why) {
@@ -488,17 +575,29 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
     types.set_pools(&pools);
     ObjectReader reader(data, types, pools);
     TorchObjects torch(reader, types);
-    ObjectGraph graph(reader, torch, pools, most_bytes, heap.inherited);
-    graph.build(present_statics(heap.maps, heap.pages));
+    const std::vector<HeapRange> statics = present_statics(heap.maps, heap.pages);
+    NativeBlocks blocks = find_native_blocks(heap, most_bytes, deadline);
+    NativeBlocks* known_blocks = blocks.empty() ? nullptr : &blocks;
+    const std::uint64_t for_objects = most_bytes - std::min(most_bytes / 2, blocks.memory());
+    ObjectGraph graph(reader, torch, pools, for_objects, heap.inherited, known_blocks);
+    graph.build(statics);
     memory.extend(deadline);
+    std::optional<NativeOwners> owners;
+    const std::vector<HeapRange> stacks = stacks_of(heap);
+    const NativeOwners::Roots roots{.stacks = stacks, .statics = statics};
+    if (known_blocks != nullptr && !graph.gaps().late) {
+        owners.emplace(graph, blocks, heap.source, heap.pages);
+        owners->read_words();
+    }
     // Dominators and paths need memory, too.
-    const std::uint64_t needed = graph.memory() + graph.later_memory() + (std::uint64_t{4} << 20);
+    const std::uint64_t needed = graph.memory() + graph.later_memory() + blocks.memory() +
+                                 (owners ? owners->memory() : 0) + (std::uint64_t{4} << 20);
     memory.limit_to(std::max(kLeastCopy, most_bytes - std::min(most_bytes, needed)));
 
     const std::uint64_t absent = reader.absent();
     ObjectCensus census;
     if (heap.inherited) census.inherited = Bytes{heap.inherited->total()};
-    ObjectCensusTaker taker(graph, deadline, census);
+    ObjectCensusTaker taker(heap, graph, known_blocks, owners ? &*owners : nullptr, roots, deadline, census);
     taker.take();
     const ObjectGraph::Gaps& gaps = graph.gaps();
     const auto count = [&](HeapGap gap, std::uint64_t times) {

@@ -27,10 +27,13 @@ struct PythonHeap {
     std::optional<int> version{};  // 311; from the file of the interpreter
     bool debug_build = false;
     const Pymalloc* pymalloc = nullptr;  // null: its arenas were not found
-    const GlibcMalloc* glibc = nullptr;  // null: not found, or never used
+    const GlibcMalloc* glibc = nullptr;  // null: not found, or another allocator serves malloc()
     const TcacheChunks* tcaches = nullptr;
     std::span<const GlibcThread> threads{};
     std::span<const HeapRange> mapped_blocks{};  // of malloc; sorted
+    std::span<const HeapRange> mappings{};       // large ones that no allocator owns; sorted
+    Bytes python_live{};                         // of the parts
+    Bytes live{};                                // malloc_live, python_live and mapped
     // Pages of a forked process that it still shares with its parent: objects there are not its own. Null: not forked.
     const PresentPages* inherited = nullptr;
     HeapCopy::ReadFile read_file{};

@@ -98,6 +98,7 @@ class ObjectGraph {
     // `statics`: present writable data of libraries.
     void build(std::span<const HeapRange> statics);
 
+    NodeNumber pooled() const { return pooled_.count(); }  // nodes 1 to this one are in pools
     std::uint32_t count() const { return static_cast<std::uint32_t>(type_.size()); }
     Address address(NodeNumber node) const {
         if (node > pooled_.count()) return others_[node - pooled_.count() - 1];
