@@ -16,9 +16,9 @@ namespace memscope {
 namespace {
 
 constexpr std::uint64_t kLeastCopy = std::uint64_t{8} << 20;
-constexpr std::size_t kMostGroups = 5000;   // types, tensors, arrays
-constexpr std::size_t kMostHolders = 4000;  // by retained bytes, and as many by length
-constexpr std::size_t kMostNamed = 32;      // types of garbage, of lost blocks, of unexplained references
+constexpr std::size_t kMostGroups = 5000;         // types, tensors, arrays
+constexpr std::size_t kMostHolders = 4000;        // by retained bytes, and as many by length
+constexpr std::size_t kMostNamed = 32;            // types of garbage, of lost blocks, of unexplained references
 constexpr std::uint64_t kLeastObject = 64 << 10;  // retained bytes of a holder that is no container
 constexpr std::uint64_t kItemsOfOne = 10;         // a holder retains at least 1/10 of the container that it is in
 
@@ -213,10 +213,6 @@ class ObjectCensusTaker {
 
     // Adds the blocks of malloc that an object owns to its bytes, and sums up who owns the live memory.
     void count_owners(const Dominators& dominators, std::vector<std::uint64_t>& host) {
-        const auto is_garbage = [&](NodeNumber node) {
-            const auto held = graph_.held_by(node);
-            return held == ObjectRoot::garbage || held == ObjectRoot::cpp;
-        };
         std::uint64_t all = 0, attributed = 0, probable = 0;
         for (NativeBlocks::Number block = 0; block < blocks_->size(); ++block) {
             const std::uint64_t bytes = owners_->resident(block);
@@ -232,7 +228,9 @@ class ObjectCensusTaker {
             if (owner >= host.size()) continue;
             const NodeNumber holder = dominators.order[owner];
             if (holder == 0 || !is_garbage(holder)) attributed += bytes;
-            if (holder != 0 && !graph_.type(holder).image) host[owner] += bytes;
+            if (holder == 0 || graph_.type(holder).image) continue;  // the size of an image counts its pixels
+            host[owner] += bytes;
+            if (is_garbage(holder)) native_bytes_[holder] += bytes;
         }
         // The pools of Python's allocator.
         std::uint64_t garbage = 0;
@@ -242,7 +240,7 @@ class ObjectCensusTaker {
         attributed += python - std::min(python, garbage + graph_.raw_pool_bytes());
         HeapOwners& owners = census_.owners.emplace();
         owners.live = std::max(heap_.live, Bytes{all + python});
-        owners.attributed = Bytes{attributed};
+        owners.attributed = std::min(owners.live, Bytes{attributed + graph_.outside_bytes()});
         owners.probable = Bytes{probable};
         owners.read = owners_->is_complete() && owners.live.n > 0
                           ? static_cast<double>(all + python) / static_cast<double>(owners.live.n)
@@ -339,7 +337,7 @@ class ObjectCensusTaker {
         if (deadline_.has_passed()) return;
         ObjectPaths paths(graph_);
         const std::vector<Candidate> candidates = find_candidates(retained, paths);
-        find_garbage(retained);
+        find_garbage();
         find_unexplained(retained);
         retained = {};
         std::vector<NodeNumber> nodes;
@@ -383,28 +381,48 @@ class ObjectCensusTaker {
         return kind == ObjectKind::ndarray ? HolderKind::array : HolderKind::object;
     }
 
-    void find_garbage(const Retained& retained) {
+    // Each object counts for the first root that reaches it.
+    void find_garbage() {
         if (graph_.gaps().late) return;
         Garbage garbage;
         std::map<std::string, ObjectsOfType> types;
         std::uint64_t through_native = 0;
+        std::vector<bool> seen(graph_.count());
+        std::vector<NodeNumber> waiting;
+        const ObjectEdges& edges = graph_.edges();
+        const auto visit = [&](NodeNumber node) {
+            if (seen[node] || !is_garbage(node)) return;
+            seen[node] = true;
+            waiting.push_back(node);
+        };
         for (const ObjectRoot& root : graph_.roots()) {
             if (root.kind != ObjectRoot::garbage && root.kind != ObjectRoot::cpp) continue;
-            const std::uint64_t host = retained.host_of(root.node), device = retained.device_of(root.node);
+            std::uint64_t host = 0, device = 0;
+            for (visit(root.node); !waiting.empty();) {
+                const NodeNumber node = waiting.back();
+                waiting.pop_back();
+                garbage.objects += is_native(graph_.type(node).kind) ? 0 : 1;
+                host += graph_.bytes(node);
+                if (const auto more = native_bytes_.find(node); more != native_bytes_.end()) host += more->second;
+                if (const auto on_device = graph_.devices().find(node); on_device != graph_.devices().end())
+                    device += on_device->second;
+                for (std::uint32_t e = edges.begin(node), end = edges.end(node); e < end; ++e) visit(edges.target(e));
+            }
             garbage.bytes.n += host;
             garbage.device_bytes.n += device;
             if (root.kind == ObjectRoot::cpp) through_native += host + device;
-            ObjectsOfType& row = types[name_of_object(graph_.address(root.node), graph_.type(root.node))];
+            ObjectsOfType& row = types[graph_.type(root.node).name];
             ++row.count;
             row.bytes.n += host + device;
-        }
-        for (NodeNumber node = 1; node < graph_.count(); ++node) {
-            const auto held = graph_.held_by(node);
-            garbage.objects += held == ObjectRoot::garbage || held == ObjectRoot::cpp ? 1 : 0;
         }
         garbage.through_native = 2 * through_native > garbage.bytes.n + garbage.device_bytes.n;
         garbage.types = largest_of(std::move(types));
         census_.garbage = std::move(garbage);
+    }
+
+    bool is_garbage(NodeNumber node) const {
+        const auto held = graph_.held_by(node);
+        return held == ObjectRoot::garbage || held == ObjectRoot::cpp;
     }
 
     static std::vector<ObjectsOfType> largest_of(std::map<std::string, ObjectsOfType> types) {
@@ -428,7 +446,8 @@ class ObjectCensusTaker {
             const Address object = graph_.address(root.node);
             const std::uint64_t references = reader_.data().references(object),
                                 found = graph_.references_found(root.node);
-            if (references <= found) continue;  // it was torn
+            constexpr std::uint64_t kMost = std::uint64_t{1} << 20U;  // more: immortal, or torn
+            if (references <= found || references - found > kMost) continue;
             UnexplainedReferences& row = types[name_of_object(object, graph_.type(root.node))];
             ++row.objects;
             row.references += references - found;
@@ -500,6 +519,7 @@ class ObjectCensusTaker {
     TorchObjects& torch_;
     const ReadDeadline& deadline_;
     ObjectCensus& census_;
+    std::unordered_map<NodeNumber, std::uint64_t> native_bytes_{};   // of blocks that garbage owns
     std::unordered_map<std::uint32_t, std::uint64_t> host_bytes_{};  // of storages, by index of the tensors' type
     std::uint64_t left_out_ = 0;
 };
@@ -525,9 +545,8 @@ NativeBlocks find_native_blocks(const PythonHeap& heap, std::uint64_t most_bytes
     if (heap.glibc == nullptr || heap.inherited != nullptr) return {};
     const GlibcWalkLimits limits{.deadline = deadline.sooner(deadline.left() * 0.2)};
     const TcacheChunks none;
-    HeapBlocks found = find_heap_blocks(*heap.glibc, heap.tcaches != nullptr ? *heap.tcaches : none,
-                                        heap.mapped_blocks, heap.source, heap.pages, limits,
-                                        most_bytes / 4 / sizeof(HeapBlock));
+    HeapBlocks found = find_heap_blocks(*heap.glibc, heap.tcaches != nullptr ? *heap.tcaches : none, heap.mapped_blocks,
+                                        heap.source, heap.pages, limits, most_bytes / 4 / sizeof(HeapBlock));
     if (found.walk.late || found.walk.cut_off || found.left_out > 0) return {};
     return NativeBlocks(std::move(found.all), heap.mappings);
 }

@@ -103,6 +103,14 @@ void ObjectGraph::note(Address object, const PythonType& type) {
     }
 }
 
+// Copies the frames of all threads together with the pools: a variable that refers to an object that is newer than the
+// copy of the pools holds nothing that is known.
+void ObjectGraph::copy_frames() {
+    for (const Address interpreter : interpreters())
+        for (const Address thread : threads_of(interpreter))
+            for (const Address frame : frames_of(thread)) reader_.frame_references(frame, [](Address, Slot) {});
+}
+
 // Counts all objects in pools by type, and makes them nodes. If a copy of all pools fits into memory, it is made first
 // and without interruption, so that little of it is torn.
 void ObjectGraph::read_pools() {
@@ -110,6 +118,7 @@ void ObjectGraph::read_pools() {
     for (const HeapRange& arena : pools_.arenas()) bytes += arena.size();
     copied_whole_ = bytes <= memory_.limit() * 3 / 4;
     if (copied_whole_) memory_.copy(pools_.arenas());
+    copy_frames();
     for (std::size_t i = 0; i < pools_.arenas().size(); ++i) {
         if (!copied_whole_) memory_.copy(pools_.arenas().subspan(i, 1));
         gaps_.torn += pools_.read(memory_, i, [&](const PythonPools::Block& block) {
@@ -158,7 +167,7 @@ void ObjectGraph::restart_from_roots() {
     roots_ = {};
     uncertain_ = {};
     native_words_ = {};
-    claimed_pool_bytes_ = 0;
+    claimed_pool_bytes_ = outside_bytes_ = 0;
     if (blocks_ != nullptr) blocks_->forget_claims();
     begin();
     make_room();
@@ -283,7 +292,10 @@ void ObjectGraph::claim_buffers(NodeNumber node) {
     if (blocks_ == nullptr || is_closed_) return;
     const PythonType& its = type(node);
     const Address object = address(node);
-    if (const HeapRange buffer = reader_.buffer_of(object, its); buffer.size() > 0) claim(buffer.start, node, kBuffer);
+    if (const HeapRange buffer = reader_.buffer_of(object, its); buffer.size() > 0) {
+        claim(buffer.start, node, kBuffer);
+        note_outside(buffer);
+    }
     if (reader_.layout().version == 311 && (its.flags & type_flags::kManagedDict) != 0)
         claim(memory_.word(object - 32), node, kBuffer);
     if (its.kind == ObjectKind::dict) {
@@ -302,6 +314,13 @@ void ObjectGraph::claim_buffers(NodeNumber node) {
         if (!array.owns_data && (base == nullptr || base->kind != ObjectKind::ndarray))
             note_native(node, array.data, Slot::field);
     }
+}
+
+// A job that makes a larger array in each step has a new mapping in each step.
+void ObjectGraph::note_outside(const HeapRange& buffer) {
+    if (blocks_ == nullptr || is_closed_ || buffer.size() < kLargeLeaf) return;
+    if (blocks_->find(buffer.start) == NativeBlocks::kNone && !pools_.contains(buffer.start))
+        outside_bytes_ += buffer.size();
 }
 
 void ObjectGraph::note_native(NodeNumber from, Address target, Slot::Kind kind) {
@@ -323,6 +342,7 @@ void ObjectGraph::weigh(NodeNumber node) {
         else if (!array_data_.contains(storage->data)) {
             add_bytes(node, own_bytes(storage->data, storage->bytes));
             claim(storage->data, node, NativeBlocks::Kind::buffer);
+            note_outside({storage->data, storage->data + storage->bytes});
         }
     } else if (is_native(its.kind)) {
         add_bytes(node, own_bytes(object, torch_.chunk_size(object)));
@@ -377,21 +397,45 @@ void ObjectGraph::add_root(ObjectRoot::Kind kind, std::uint8_t cost, Address add
     if (const NodeNumber node = node_of(address, 0); node != 0) roots_.push_back({kind, cost, node, detail});
 }
 
+std::vector<Address> ObjectGraph::interpreters() {
+    constexpr std::size_t kMost = 64;
+    const ms_python& stack = reader_.layout().stack;
+    std::vector<Address> states;
+    for (Address state = memory_.word(stack.runtime + stack.runtime_interpreters); state != 0 && states.size() < kMost;
+         state = memory_.word(state + stack.interpreter_next))
+        states.push_back(state);
+    return states;
+}
+
+std::vector<Address> ObjectGraph::threads_of(Address interpreter) {
+    constexpr std::size_t kMost = 4096;
+    const ms_python& stack = reader_.layout().stack;
+    std::vector<Address> threads;
+    for (Address thread = memory_.word(interpreter + stack.interpreter_threads); thread != 0 && threads.size() < kMost;
+         thread = memory_.word(thread + stack.thread_next))
+        threads.push_back(thread);
+    return threads;
+}
+
+// The innermost frame first.
+std::vector<Address> ObjectGraph::frames_of(Address thread) {
+    constexpr std::size_t kMost = 20000;
+    const ms_python& stack = reader_.layout().stack;
+    Address frame = memory_.word(thread + stack.thread_frame);
+    if (stack.cframe_frame != MS_PYTHON_NO_OFFSET) frame = memory_.word(frame + stack.cframe_frame);
+    std::vector<Address> frames;
+    for (; frames.size() < kMost && frame >= ObjectData::kLowest && !memory_.late();
+         frame = memory_.word(frame + stack.frame_previous))
+        frames.push_back(frame);
+    return frames;
+}
+
 void ObjectGraph::add_threads(Address interpreter) {
-    constexpr int kMostThreads = 4096;
-    constexpr std::size_t kMostFrames = 20000;
     constexpr std::size_t kLongestFile = 250;
     constexpr std::uint8_t kOwn = 1, kOfLibrary = 4;
     const ms_python& stack = reader_.layout().stack;
-    Address thread = memory_.word(interpreter + stack.interpreter_threads);
-    for (int threads = 0; threads < kMostThreads && thread != 0;
-         ++threads, thread = memory_.word(thread + stack.thread_next)) {
-        Address frame = memory_.word(thread + stack.thread_frame);
-        if (stack.cframe_frame != MS_PYTHON_NO_OFFSET) frame = memory_.word(frame + stack.cframe_frame);
-        std::vector<Address> frames;
-        for (; frames.size() < kMostFrames && frame >= ObjectData::kLowest && !memory_.late();
-             frame = memory_.word(frame + stack.frame_previous))
-            frames.push_back(frame);
+    for (const Address thread : threads_of(interpreter)) {
+        const std::vector<Address> frames = frames_of(thread);
         // The outermost frame first, because of two equally short paths the first one is taken. The frames of `main`
         // and `fit` are there in every census, those of the functions that they call are not.
         for (const Address each : std::views::reverse(frames)) {
@@ -409,12 +453,10 @@ void ObjectGraph::add_threads(Address interpreter) {
 }
 
 void ObjectGraph::add_interpreters() {
-    constexpr int kMostInterpreters = 64;
     constexpr std::size_t kLongestFile = 250, kLongestName = 100;
     constexpr std::uint8_t kMain = 0, kOwn = 1, kOfLibrary = 4, kOther = 5;
     const ObjectLayout& layout = reader_.layout();
-    Address state = memory_.word(layout.stack.runtime + layout.stack.runtime_interpreters);
-    for (int i = 0; i < kMostInterpreters && state != 0; ++i) {
+    for (const Address state : interpreters()) {
         data_.dict_entries(memory_.word(state + layout.interpreter_modules), [&](Address key, Address module) {
             const PythonType* type = reader_.types().of(module);
             if (type == nullptr) return;
@@ -427,7 +469,6 @@ void ObjectGraph::add_interpreters() {
             add_root(ObjectRoot::module, cost, module, key);
         });
         add_threads(state);
-        state = memory_.word(state + layout.stack.interpreter_next);
     }
 }
 
@@ -436,7 +477,6 @@ void ObjectGraph::add_interpreters() {
 void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
     constexpr std::uint8_t kInterpreter = 30, kLibrary = 35;
     constexpr std::uint64_t kStateWords = 2048, kThreadWords = 32, kMostStatics = 64 * kMiB;
-    constexpr int kMostThreads = 4096, kMostInterpreters = 64;
     const auto offer = [&](ObjectRoot::Kind kind, std::uint8_t cost, Address target) {
         const NodeNumber node = node_of(target, 0);
         if (node == 0) return;
@@ -446,17 +486,13 @@ void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
         roots_.push_back({kind, cost, node, 0});
         reach(node, kind);
     };
-    const ObjectLayout& layout = reader_.layout();
-    Address state = memory_.word(layout.stack.runtime + layout.stack.runtime_interpreters);
-    for (int i = 0; i < kMostInterpreters && state != 0; ++i) {
-        Address thread = memory_.word(state + layout.stack.interpreter_threads);
-        for (int t = 0; t < kMostThreads && thread != 0; ++t, thread = memory_.word(thread + layout.stack.thread_next))
+    for (const Address state : interpreters()) {
+        for (const Address thread : threads_of(state))
             memory_.for_words(thread, kThreadWords, [&](std::uint64_t, Address target) {
                 offer(ObjectRoot::interpreter, kInterpreter, target);
             });
         memory_.for_words(state, kStateWords,
                           [&](std::uint64_t, Address target) { offer(ObjectRoot::interpreter, kInterpreter, target); });
-        state = memory_.word(state + layout.stack.interpreter_next);
     }
     std::vector<std::byte> buffer(kMiB);
     std::uint64_t left = kMostStatics;

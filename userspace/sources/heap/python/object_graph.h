@@ -124,6 +124,7 @@ class ObjectGraph {
         NativeBlocks::Number to = 0;
     };
     std::span<const NativeWord> native_words() const { return native_words_; }
+    std::uint64_t outside_bytes() const { return outside_bytes_; }
     std::uint64_t raw_pool_bytes() const { return raw_pool_bytes_ - std::min(raw_pool_bytes_, claimed_pool_bytes_); }
     double references_explained() const;
     std::uint32_t references_found(NodeNumber node) const { return found_[node]; }  // at most 65535
@@ -152,6 +153,7 @@ class ObjectGraph {
 
     void claim(Address address, NodeNumber node, NativeBlocks::Kind kind);
     void claim_buffers(NodeNumber node);
+    void note_outside(const HeapRange& buffer);
     void note_native(NodeNumber from, Address target, Slot::Kind kind);
 
     auto address_of() const {
@@ -184,6 +186,10 @@ class ObjectGraph {
 
     void add_root(ObjectRoot::Kind kind, std::uint8_t cost, Address address, std::uint64_t detail);
     void add_interpreters();
+    std::vector<Address> interpreters();  // addresses of their states
+    std::vector<Address> threads_of(Address interpreter);
+    std::vector<Address> frames_of(Address thread);
+    void copy_frames();
     void add_threads(Address interpreter);
     void add_uncertain_roots(std::span<const HeapRange> statics);
     void add_unreached();
@@ -204,7 +210,7 @@ class ObjectGraph {
     PiecewiseVector<std::uint16_t> found_{};  // references that were found
     std::unordered_map<NodeNumber, std::uint64_t> large_{};
     ObjectEdges edges_{};
-    NodeIndex index_;  // of the other nodes
+    NodeIndex index_;                      // of the other nodes
     std::vector<std::uint8_t> reached_{};  // by node: 1 + kind of the root that reaches it first; 0: none does
     std::vector<NodeNumber> waiting_{};
     std::unordered_map<NodeNumber, std::uint64_t> device_{};
@@ -214,6 +220,7 @@ class ObjectGraph {
     std::vector<NativeWord> native_words_{};
     std::uint64_t raw_pool_bytes_ = 0;      // blocks of pools without an object
     std::uint64_t claimed_pool_bytes_ = 0;  // those of them that are buffers of objects
+    std::uint64_t outside_bytes_ = 0;       // of arrays and tensors in mappings that are newer than the list of blocks
     std::vector<OfType> by_type_{};
     std::vector<Address> tensors_{}, arrays_{};
     std::unordered_set<Address> array_data_{};  // a storage that was made from an array has no memory of its own
