@@ -211,14 +211,15 @@ class MappedBlockFinder {
     // mapping, so the next check is where a found block ends.
     void find_at_starts() {
         std::array<std::uint64_t, 512> words{};
-        for_each_gap([&](HeapRange gap) {
-            for (std::uint64_t at = gap.start; at < gap.end && !deadline_.has_passed();) {
+        std::uint64_t free_from = 0;
+        for_each_gap([&](HeapRange gap, std::uint64_t end) {
+            for (std::uint64_t at = std::max(gap.start, free_from); at < gap.end && !deadline_.has_passed();) {
                 if (!memory_.pages().contains(at) || !memory_.read(at, std::as_writable_bytes(std::span(words))))
                     return;
-                const std::uint64_t size = mapped_block(words, at, gap.end);
+                const std::uint64_t size = mapped_block(words, at, end);
                 if (size == 0) return;
                 take({at, at + size});
-                at += size;
+                at = free_from = at + size;
             }
         });
         finish();
@@ -226,15 +227,15 @@ class MappedBlockFinder {
     // Checks every present page, because other memory can precede a block in its mapping. Stops when `until` bytes are
     // found.
     void find_at_pages(std::uint64_t until) {
-        for_each_gap([&](HeapRange gap) {
+        std::uint64_t free_from = 0;
+        for_each_gap([&](HeapRange gap, std::uint64_t end) {
             constexpr std::size_t kPagesAtOnce = 4096;
             std::vector<std::uint64_t> pages;
-            std::uint64_t free_from = gap.start;
             const auto flush = [&] {
                 const auto heads = memory_.gather<std::array<std::uint64_t, 2>>(pages);
                 for (std::size_t i = 0; i < pages.size(); ++i) {
                     if (!heads[i] || pages[i] < free_from) continue;
-                    const std::uint64_t size = mapped_block(*heads[i], pages[i], gap.end);
+                    const std::uint64_t size = mapped_block(*heads[i], pages[i], end);
                     if (size == 0) continue;
                     take({pages[i], pages[i] + size});
                     free_from = pages[i] + size;
@@ -264,16 +265,28 @@ class MappedBlockFinder {
     }
 
   private:
+    // Calls visit(gap, end) for each part of a mapping that is not taken. A block that begins there ends at `end` at
+    // the latest: madvise() splits the mapping of a large array in two.
     template <class Visit>
     void for_each_gap(Visit visit) {
         auto taken = taken_.begin();
-        for (const MappedRange& range : maps_.ranges) {
+        for (std::size_t i = 0; i < maps_.ranges.size(); ++i) {
+            const MappedRange& range = maps_.ranges[i];
             if (!is_anonymous(range)) continue;
             std::uint64_t at = range.start;
             while (taken != taken_.end() && taken->end <= at) ++taken;
             for (auto next = taken; at < range.end; ++next) {
                 const std::uint64_t end = next == taken_.end() ? range.end : std::min(next->start, range.end);
-                if (end > at) visit(HeapRange{at, end});
+                if (end > at) {
+                    std::uint64_t last = end;
+                    for (std::size_t k = i + 1; last == maps_.ranges[k - 1].end && k < maps_.ranges.size() &&
+                                                maps_.ranges[k].start == last && is_anonymous(maps_.ranges[k]);
+                         ++k) {
+                        const bool is_taken = next != taken_.end() && next->start < maps_.ranges[k].end;
+                        last = is_taken ? std::max(next->start, last) : maps_.ranges[k].end;
+                    }
+                    visit(HeapRange{at, end}, last);
+                }
                 if (next == taken_.end()) break;
                 at = std::max(at, next->end);
             }

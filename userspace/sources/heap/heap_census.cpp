@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <fmt/format.h>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "sources/heap/glibc_arenas.h"
 #include "sources/heap/glibc_free.h"
 #include "sources/heap/glibc_tcache.h"
+#include "sources/heap/library_bss.h"
 #include "sources/heap/present_memory.h"
 #include "sources/heap/pymalloc.h"
 #include "sources/heap/python/object_census.h"
@@ -29,12 +29,6 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kEnvironLimit = std::size_t{1} << 20;
-
-Seconds thread_cpu_seconds() {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return Seconds{static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9};
-}
 
 double unix_seconds() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
@@ -186,7 +180,8 @@ class CensusTaker {
             .version = python_->version,
             .debug_build = python_->debug_build,
             .pymalloc = pymalloc_ ? &*pymalloc_ : nullptr,
-            .glibc = census_.allocator.name == AllocatorName::glibc && glibc_ && glibc_->was_used() ? &*glibc_ : nullptr,
+            .glibc =
+                census_.allocator.name == AllocatorName::glibc && glibc_ && glibc_->was_used() ? &*glibc_ : nullptr,
             .tcaches = &tcaches_,
             .threads = threads_,
             .mapped_blocks = mapped_blocks_,
@@ -202,8 +197,8 @@ class CensusTaker {
         if (inherited) runs += inherited->runs().size() * sizeof(HeapRange) * 2;
         const std::uint64_t most_bytes = budget_.memory.n - std::min(budget_.memory.n / 2, runs);
         try {
-            census_.objects = std::make_shared<ObjectCensus>(
-                take_object_census(heap, most_bytes, ReadDeadline(budget_.objects_time), census_.incomplete));
+            census_.objects = std::make_shared<ObjectCensus>(take_object_census(
+                heap, most_bytes, ReadDeadline(budget_.objects_time, deadline_.wall_left()), census_.incomplete));
         } catch (const std::bad_alloc&) {  // the census keeps its parts, which are complete
             count(HeapGap::too_many);
         }
@@ -332,14 +327,11 @@ class CensusTaker {
     void claim_rest(const AddressClaims& claims) {
         constexpr std::uint64_t kLargeMapping = std::uint64_t{1} << 20;
         constexpr std::size_t kMostMappings = 32;
-        const MappedRange* before = nullptr;
         for (const MappedRange& range : maps_.ranges) {
             const HeapRange addresses{range.start, range.end};
             const std::uint64_t rest = claims.unclaimed(addresses, memory_.pages());
-            const bool bss = before && before->inode != 0 && before->end == range.start && range.path.empty();
-            before = &range;
             if (rest == 0) continue;
-            const bool anonymous = (is_anonymous(range) && !bss) || range.path == "[heap]";
+            const bool anonymous = is_anonymous(range) || range.path == "[heap]";
             if (range.path == "[stack]") {
                 census_.part(HeapPart::stacks).n += rest;
             } else if (anonymous && is_of_scattered_arena(addresses)) {
@@ -393,7 +385,7 @@ std::optional<StatusSizes> read_status_sizes(const Fd& process) {
 
 Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBudget& budget) {
     constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
-    const Seconds began = thread_cpu_seconds();
+    const Seconds began = ReadDeadline::cpu_seconds();
     const ReadDeadline deadline(budget.time);
     const auto gone = [&] { return system_error(ESRCH, fmt::format("read the heap of process {}", pid)); };
     const auto process = open_directory(root.proc / std::to_string(pid));
@@ -401,8 +393,9 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     const auto stat_text = read_file_at(*process, "stat");
     const auto stat = stat_text ? parse_process_stat(*stat_text) : std::nullopt;
     if (!stat || stat->exiting) return gone();
-    const auto maps = read_process_maps(*process);
-    if (!maps) return maps.error();
+    auto all_maps = read_process_maps(*process);
+    if (!all_maps) return all_maps.error();
+    const ProcessMaps maps = name_bss(*std::move(all_maps), root, pid);
     if (!read_status_sizes(*process))
         return plain_error(fmt::format("process {} has no memory: it is a kernel thread, or it is exiting", pid));
 
@@ -410,20 +403,20 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     census.process.start_ns = stat->start * (kNsPerSecond / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
     Pace pace;
     constexpr std::uint64_t kBytesPerRun = 24;
-    auto reading = read_present_pages(*process, *maps, budget.memory.n / 4 / kBytesPerRun, pace, deadline);
+    auto reading = read_present_pages(*process, maps, budget.memory.n / 4 / kBytesPerRun, pace, deadline);
     if (!reading) return reading.error();
     const auto sizes = read_status_sizes(*process);
     if (!sizes) return gone();
     census.anon = sizes->anon;
     census.swap = sizes->swap;
-    if (reading->cut_off || maps->truncated) ++census.incomplete[HeapGap::too_many];
+    if (reading->cut_off || maps.truncated) ++census.incomplete[HeapGap::too_many];
     if (reading->late) ++census.incomplete[HeapGap::time_limit];
 
     auto source = ProcessSource::open(*process, pid, pace);
     if (!source) return source.error();
     PresentMemory memory(*source, reading->pages);
     const auto environ = read_file_at(*process, "environ", kEnvironLimit);
-    CensusTaker taker(root, pid, budget, deadline, *maps, memory, census);
+    CensusTaker taker(root, pid, budget, deadline, maps, memory, census);
     taker.take(environ ? *environ : std::string());
     if (budget.objects) {
         std::optional<PresentPages> inherited;
@@ -439,7 +432,7 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     const std::uint64_t apart = std::max(sum, census.anon.n) - std::min(sum, census.anon.n);
     constexpr std::uint64_t kSmall = std::uint64_t{1} << 20;
     if (apart > kSmall && apart > census.anon.n / 100 * 3) ++census.incomplete[HeapGap::torn];
-    census.taken = thread_cpu_seconds() - began;
+    census.taken = ReadDeadline::cpu_seconds() - began;
     return census;
 }
 

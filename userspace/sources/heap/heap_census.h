@@ -10,7 +10,7 @@ namespace memscope {
 
 // Bounds of one census.
 struct HeapBudget {
-    Seconds time{5};                         // wall-clock time; what is not read by then is left out and counted
+    Seconds time{5};                         // CPU time; what is not read by then is left out and counted
     Bytes memory{std::uint64_t{160} << 20};  // for copies of the process's memory
     bool objects = false;                    // reads the Python objects, too
     Seconds objects_time{10};                // for the objects, after the parts

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "sources/heap/library_bss.h"
 
 namespace memscope {
 namespace {
@@ -154,6 +155,12 @@ void Pace::pause() {
     const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kPause).count()};
     ::nanosleep(&pause, nullptr);
     worked_ = {};
+}
+
+Seconds ReadDeadline::cpu_seconds() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return Seconds{static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9};
 }
 
 PresentPages::PresentPages(std::vector<HeapRange> runs) : runs_(std::move(runs)) {
@@ -384,10 +391,9 @@ std::vector<LibraryData> read_library_data(PresentMemory& memory, const ProcessM
         const MappedRange& range = maps.ranges[i];
         if (range.path != path || range.inode == 0 || !range.writable || range.shared) continue;
         HeapRange data{range.start, range.end};
-        // The part of .bss behind the last page of the file is an anonymous mapping of its own.
         if (i + 1 < maps.ranges.size()) {
             const MappedRange& next = maps.ranges[i + 1];
-            if (next.start == data.end && next.path.empty() && next.writable) data.end = next.end;
+            if (next.path == kBss) data.end = next.end;
         }
         data.end = std::min(data.end, data.start + kMostBytes);
         LibraryData library{.base = data.start, .words = std::vector<std::uint64_t>(data.size() / 8)};

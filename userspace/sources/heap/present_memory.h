@@ -18,19 +18,32 @@
 
 namespace memscope {
 
+// A limit of the CPU time that this thread uses. Waiting does not count, because a busy machine must not make a reading
+// incomplete; a reading that hangs ends after `wall`.
 class ReadDeadline {
   public:
-    explicit ReadDeadline(Seconds from_now)
-        : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(from_now)) {}
-    bool has_passed() const { return Clock::now() >= end_; }
-    Seconds left() const { return std::max(Seconds{0}, Seconds(end_ - Clock::now())); }
-    ReadDeadline sooner(Seconds from_now) const {
-        const ReadDeadline other(from_now);
-        return other.end_ < end_ ? other : *this;
+    static constexpr Seconds kWall{30};
+
+    explicit ReadDeadline(Seconds from_now, Seconds wall = kWall)
+        : cpu_end_(cpu_seconds() + from_now),
+          soonest_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::min(from_now, wall))),
+          end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(wall)) {}
+    bool has_passed() const {
+        const auto now = Clock::now();  // CPU time is no more than time, and costs a system call
+        return now >= soonest_ && (now >= end_ || cpu_seconds() >= cpu_end_);
     }
+    Seconds left() const { return std::max(Seconds{0}, std::min(cpu_end_ - cpu_seconds(), wall_left())); }
+    Seconds wall_left() const { return Seconds(end_ - Clock::now()); }
+    ReadDeadline sooner(Seconds from_now) const {
+        const ReadDeadline other(from_now, wall_left());
+        return other.cpu_end_ < cpu_end_ ? other : *this;
+    }
+    static Seconds cpu_seconds();  // of this thread
 
   private:
     using Clock = std::chrono::steady_clock;
+    Seconds cpu_end_;
+    Clock::time_point soonest_;  // before this time it cannot have passed
     Clock::time_point end_;
 };
 

@@ -26,7 +26,7 @@ namespace {
 constexpr Seconds kQuickDeadline{2};     // far longer than any of these jobs takes, unless a process blocks it
 constexpr Seconds kSlowDeadline{10};     // for the symbols of a large library on a slow file system
 constexpr Seconds kRequestDeadline{15};  // requests for growth wait for each other
-constexpr Seconds kHeapDeadline{20};     // a census ends by itself after HeapBudget::time and objects_time
+constexpr Seconds kHeapDeadline{40};     // a census ends by itself after ReadDeadline::kWall
 constexpr std::uint64_t kHeapMemory = std::uint64_t{256} << 20;
 constexpr Seconds kStartPatience{1};  // the first tick waits for the helper, so that it has command lines
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "sources/heap/library_bss.h"
 #include "sources/heap/native_blocks.h"
 #include "sources/heap/python/dominators.h"
 #include "sources/heap/python/native_owners.h"
@@ -527,11 +528,8 @@ class ObjectCensusTaker {
 // The present parts of the writable data of libraries.
 std::vector<HeapRange> present_statics(const ProcessMaps& maps, const PresentPages& pages) {
     std::vector<HeapRange> statics;
-    const MappedRange* before = nullptr;
     for (const MappedRange& range : maps.ranges) {
-        const bool is_bss = before != nullptr && before->inode != 0 && before->end == range.start && range.path.empty();
-        before = &range;
-        if (!range.writable || range.shared || (range.inode == 0 && !is_bss)) continue;
+        if (!range.writable || range.shared || (range.inode == 0 && range.path != kBss)) continue;
         for (Address at = range.start; at < range.end;) {
             const Address end = std::min(pages.end_of_run(at), range.end);
             if (end > at) statics.push_back({at, end});

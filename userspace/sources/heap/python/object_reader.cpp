@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 
+#include "sources/heap/library_bss.h"
 #include "sources/python/python_code.h"
 #include "sources/python/python_layout.h"
 
@@ -42,9 +43,7 @@ bool ObjectReader::has_sound_place(Address object, const PythonType& type) {
     }
     // Objects of a fixed size of at most 512 bytes are always in pools, except static ones in libraries.
     const MappedRange* range = memory_.range_at(object);
-    const bool in_library =
-        range != nullptr && (range->inode != 0 || (range > memory_.maps().ranges.data() && range[-1].inode != 0 &&
-                                                   range->path.empty() && range[-1].end == range->start));
+    const bool in_library = range != nullptr && (range->inode != 0 || range->path == kBss);
     if (!pools_.empty() && !in_library && type.has_fixed_size() &&
         type.head + least + pools_.overhead() <= PythonPools::kLargestBlock)
         return false;
