@@ -588,6 +588,19 @@ GlibcFree find_glibc_free(const GlibcMalloc& glibc, const TcacheChunks& tcaches,
     const GlibcFree free = lists.follow();
     const bool exact = free.torn == 0 && free.absent == 0 && free.cut_off == 0 && !free.late;
     if (exact || !can_walk) return free;
+    if (const HeapBlocks* blocks = limits.walk ? limits.walk() : nullptr; blocks != nullptr) {
+        GlibcFree walked = free;
+        walked.method = FreeMethod::walk;
+        walked.chunks = blocks->walk.free;
+        walked.bytes = blocks->walk.free_bytes - std::min(blocks->walk.free_bytes, tcaches.bytes);
+        walked.present = blocks->free_present - std::min(blocks->free_present, tcaches.bytes);
+        walked.trimmable = blocks->free_pages + lists.top_trimmable();
+        walked.torn = blocks->walk.torn + blocks->walk.fast_torn;
+        walked.absent = blocks->walk.absent;
+        walked.cut_off = 0;
+        walked.late = false;
+        return walked;
+    }
     HeapWalk heaps(glibc, tcaches, lists, memory);
     if (walk < limits.deadline.left() * 0.6)
         if (const auto walked = heaps.walk_all(free, limits.deadline.sooner(limits.deadline.left() * 0.7)))

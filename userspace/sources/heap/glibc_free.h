@@ -1,9 +1,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "sources/heap/glibc_arenas.h"
 #include "sources/heap/glibc_tcache.h"
+#include "sources/heap/glibc_walk.h"
 #include "sources/heap/present_memory.h"
 
 namespace memscope {
@@ -31,9 +33,12 @@ struct GlibcFree {
 struct FreeLimits {
     ReadDeadline deadline;
     std::size_t most_chunks = std::size_t{1} << 22;  // most chunks to remember, 16 bytes each
+    // All chunks, from a walk that the caller needs anyway. Null if it could not be made.
+    std::function<const HeapBlocks*()> walk{};
 };
 
-// Follows the free lists first. If that takes longer than a walk would, or if a list was torn, it walks the heaps. If
+// Follows the free lists first. If that takes longer than a walk would, or if a list was torn, it walks the heaps, or
+// uses the walk of the caller. If
 // the heaps are too large for that, it walks samples of them.
 GlibcFree find_glibc_free(const GlibcMalloc& glibc, const TcacheChunks& tcaches, PresentMemory& memory,
                           const FreeLimits& limits);

@@ -310,31 +310,24 @@ GlibcWalk walk_glibc(const GlibcMalloc& glibc, const TcacheChunks& tcaches, Memo
     return GlibcWalker(glibc, tcaches, source, pages, limits, visit).walk();
 }
 
-HeapBlocks find_heap_blocks(const GlibcMalloc& glibc, const TcacheChunks& tcaches,
-                            std::span<const HeapRange> mapped_blocks, MemorySource& source, const PresentPages& pages,
-                            const GlibcWalkLimits& limits, std::size_t most_blocks) {
+HeapBlocks find_heap_blocks(const GlibcMalloc& glibc, const TcacheChunks& tcaches, MemorySource& source,
+                            const PresentPages& pages, const GlibcWalkLimits& limits, std::size_t most_blocks) {
+    constexpr std::uint64_t kFreeHead = 48;  // sizes and links of a free chunk
     HeapBlocks blocks;
-    auto mapped = mapped_blocks.begin();
-    std::uint64_t end = 0;  // of the last block
-    const auto add = [&](std::uint64_t start, std::uint64_t bytes) {
-        if (start < end) return;
-        end = start + bytes;
-        if (blocks.all.size() >= most_blocks) {
-            ++blocks.left_out;
-            return;
-        }
-        const std::uint64_t units = std::min<std::uint64_t>((bytes + 15) / 16, ~std::uint32_t{0});
-        blocks.all.push_back({.start = start, .units = static_cast<std::uint32_t>(units)});
-    };
-    const auto add_mapped_before = [&](std::uint64_t address) {
-        for (; mapped != mapped_blocks.end() && mapped->start < address; ++mapped) add(mapped->start, mapped->size());
-    };
     blocks.walk = walk_glibc(glibc, tcaches, source, pages, limits, [&](const WalkedChunk& chunk) {
-        if (!chunk.live) return;
-        add_mapped_before(chunk.start);
-        add(chunk.start, chunk.bytes);
+        if (!chunk.live) {
+            const std::uint64_t end = chunk.start + chunk.bytes;
+            const HeapRange whole_pages{rounded_up(chunk.start + kFreeHead, page_bytes()),
+                                        rounded_down(end, page_bytes())};
+            blocks.free_present += pages.bytes_in({chunk.start, end});
+            if (whole_pages.start < whole_pages.end) blocks.free_pages += pages.bytes_in(whole_pages);
+        } else if (blocks.all.size() >= most_blocks) {
+            ++blocks.left_out;
+        } else {
+            const std::uint64_t units = std::min<std::uint64_t>(chunk.bytes / 16, ~std::uint32_t{0});
+            blocks.all.push_back({.start = chunk.start, .units = static_cast<std::uint32_t>(units)});
+        }
     });
-    add_mapped_before(~std::uint64_t{0});
     return blocks;
 }
 

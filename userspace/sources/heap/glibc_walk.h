@@ -62,13 +62,16 @@ static_assert(sizeof(HeapBlock) == 16);
 
 struct HeapBlocks {
     std::vector<HeapBlock> all{};  // sorted and disjoint
-    GlibcWalk walk{};              // of the heaps; the mapped blocks are not counted here
+    GlibcWalk walk{};
     std::uint64_t left_out = 0;    // live chunks beyond `most_blocks`
+    std::uint64_t free_present = 0;  // bytes of free chunks in resident pages
+    std::uint64_t free_pages = 0;    // bytes of resident pages that lie inside of free chunks as a whole
+
+    // Whether the list has all blocks, but for some that the process allocated or freed during the walk.
+    bool is_whole() const { return !walk.late && !walk.cut_off && left_out == 0 && walk.skipped_bytes == 0; }
 };
 
-// The live chunks of all heaps, and the mapped blocks (see find_mapped_blocks(): sorted).
-HeapBlocks find_heap_blocks(const GlibcMalloc& glibc, const TcacheChunks& tcaches,
-                            std::span<const HeapRange> mapped_blocks, MemorySource& source, const PresentPages& pages,
-                            const GlibcWalkLimits& limits, std::size_t most_blocks);
+HeapBlocks find_heap_blocks(const GlibcMalloc& glibc, const TcacheChunks& tcaches, MemorySource& source,
+                            const PresentPages& pages, const GlibcWalkLimits& limits, std::size_t most_blocks);
 
 }  // namespace memscope

@@ -152,8 +152,15 @@ std::optional<std::string> find_glibc_version(const SysRoot& root, pid_t pid, co
 class CensusTaker {
   public:
     CensusTaker(const SysRoot& root, pid_t pid, const HeapBudget& budget, const ReadDeadline& deadline,
-                const ProcessMaps& maps, PresentMemory& memory, HeapCensus& census)
-        : root_(root), pid_(pid), budget_(budget), deadline_(deadline), maps_(maps), memory_(memory), census_(census) {}
+                const ProcessMaps& maps, MemorySource& source, PresentMemory& memory, HeapCensus& census)
+        : root_(root),
+          pid_(pid),
+          budget_(budget),
+          deadline_(deadline),
+          maps_(maps),
+          source_(source),
+          memory_(memory),
+          census_(census) {}
 
     void take(std::string_view environ) {
         find_glibc();
@@ -168,21 +175,21 @@ class CensusTaker {
     }
 
     // `inherited`: the pages that a forked process shares with its parent. Null: the process was not forked.
-    void read_objects(MemorySource& source, const PresentPages* inherited) {
+    void read_objects(const PresentPages* inherited) {
         if (!python_) return;
         memory_.forget();
         LibraryFiles files(root_, pid_);
+        const bool serves_malloc =
+            census_.allocator.name == AllocatorName::glibc && glibc_ && glibc_->was_used() && inherited == nullptr;
         const PythonHeap heap{
-            .source = source,
+            .source = source_,
             .pages = memory_.pages(),
             .maps = maps_,
             .runtime = python_->runtime,
             .version = python_->version,
             .debug_build = python_->debug_build,
             .pymalloc = pymalloc_ ? &*pymalloc_ : nullptr,
-            .glibc =
-                census_.allocator.name == AllocatorName::glibc && glibc_ && glibc_->was_used() ? &*glibc_ : nullptr,
-            .tcaches = &tcaches_,
+            .blocks = serves_malloc && heap_blocks() != nullptr ? &blocks_->all : nullptr,
             .threads = threads_,
             .mapped_blocks = mapped_blocks_,
             .mappings = mappings_,
@@ -205,6 +212,15 @@ class CensusTaker {
     }
 
   private:
+    // The live chunks of all heaps. Null if not all could be read.
+    const HeapBlocks* heap_blocks() {
+        if (!blocks_) {
+            const GlibcWalkLimits limits{.deadline = deadline_.sooner(deadline_.left() * 0.7)};
+            blocks_ = find_heap_blocks(*glibc_, tcaches_, source_, memory_.pages(), limits,
+                                       budget_.memory.n / 4 / sizeof(HeapBlock));
+        }
+        return blocks_->is_whole() ? &*blocks_ : nullptr;
+    }
     void count(HeapGap gap, std::uint64_t times = 1) {
         if (times > 0) census_.incomplete[gap] += times;
     }
@@ -264,8 +280,10 @@ class CensusTaker {
         count(HeapGap::too_many, tcaches_.cut_off);
         count(HeapGap::time_limit, tcaches_.late ? 1 : 0);
         memory_.forget();
-        const FreeLimits limits{.deadline = deadline_.sooner(deadline_.left() * 0.7),
-                                .most_chunks = budget_.memory.n / 8 / 16};
+        FreeLimits limits{.deadline = deadline_.sooner(deadline_.left() * 0.7),
+                          .most_chunks = budget_.memory.n / 8 / 16};
+        if (budget_.objects && python_ && allocator == AllocatorName::glibc)
+            limits.walk = [this] { return heap_blocks(); };
         const GlibcFree free = find_glibc_free(*glibc_, tcaches_, memory_, limits);
         malloc_free_ = free.present + free.top_present + tcaches_.bytes;
         count(HeapGap::torn, free.torn);
@@ -361,12 +379,14 @@ class CensusTaker {
     const HeapBudget& budget_;
     const ReadDeadline& deadline_;
     const ProcessMaps& maps_;
+    MemorySource& source_;
     PresentMemory& memory_;
     HeapCensus& census_;
 
     std::optional<GlibcMalloc> glibc_{};
     std::optional<std::string> glibc_version_{};
     TcacheChunks tcaches_{};
+    std::optional<HeapBlocks> blocks_{};
     std::vector<HeapRange> mappings_{};  // large mappings that no allocator owns, without any part that one owns
     std::vector<HeapRange> mapped_blocks_{};
     std::vector<GlibcThread> threads_{};
@@ -416,13 +436,13 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     if (!source) return source.error();
     PresentMemory memory(*source, reading->pages);
     const auto environ = read_file_at(*process, "environ", kEnvironLimit);
-    CensusTaker taker(root, pid, budget, deadline, maps, memory, census);
+    CensusTaker taker(root, pid, budget, deadline, maps, *source, memory, census);
     taker.take(environ ? *environ : std::string());
     if (budget.objects) {
         std::optional<PresentPages> inherited;
         const std::size_t most_runs = budget.memory.n / 16 / kBytesPerRun;
         if (stat->forked) inherited = read_shared_pages(*process, reading->pages, most_runs, pace, deadline);
-        taker.read_objects(*source, inherited ? &*inherited : nullptr);
+        taker.read_objects(inherited ? &*inherited : nullptr);
     }
 
     // A process that exits loses its memory during the census, and its parts would be wrong.

@@ -4,21 +4,29 @@
 
 namespace memscope {
 
-NativeBlocks::NativeBlocks(std::vector<HeapBlock> blocks, std::span<const HeapRange> mappings)
+NativeBlocks::NativeBlocks(std::vector<HeapBlock> blocks, std::span<const HeapRange> mapped_blocks,
+                           std::span<const HeapRange> mappings)
     : blocks_(std::move(blocks)) {
-    constexpr std::uint64_t kMostUnits = ~std::uint32_t{0};
     for (HeapBlock& block : blocks_) block.mark = 0;
+    add(mapped_blocks, Kind::raw);
+    add(mappings, Kind::mapping);
+    index();
+}
+
+void NativeBlocks::add(std::span<const HeapRange> ranges, Kind kind_of_content) {
+    constexpr std::uint64_t kMostUnits = ~std::uint32_t{0};
     const auto middle = static_cast<std::ptrdiff_t>(blocks_.size());
-    for (const HeapRange& range : mappings) {
+    for (const HeapRange& range : ranges) {
+        // The content of a mapping begins with the mapping, as if a head lay before it.
+        const std::uint64_t before = kind_of_content == Kind::mapping ? kHead : 0;
         if (range.start < kHead || range.size() == 0) continue;
-        const std::uint64_t units = std::min((range.size() + kHead) / 16, kMostUnits);
-        blocks_.push_back({.start = range.start - kHead,
+        const std::uint64_t units = std::min((range.size() + before) / 16, kMostUnits);
+        blocks_.push_back({.start = range.start - before,
                            .units = static_cast<std::uint32_t>(units),
-                           .mark = static_cast<std::uint32_t>(Kind::mapping) << kKindShift});
+                           .mark = static_cast<std::uint32_t>(kind_of_content) << kKindShift});
     }
     std::inplace_merge(blocks_.begin(), blocks_.begin() + middle, blocks_.end(),
                        [](const HeapBlock& a, const HeapBlock& b) { return a.start < b.start; });
-    index();
 }
 
 void NativeBlocks::index() {

@@ -22,8 +22,9 @@ class NativeBlocks {
     static constexpr std::uint64_t kHead = 16;  // bytes before the content of a block
 
     NativeBlocks() = default;
-    // Both sorted and disjoint.
-    NativeBlocks(std::vector<HeapBlock> blocks, std::span<const HeapRange> mappings);
+    // All sorted and disjoint. `mapped_blocks`: of malloc, each in a mapping of its own.
+    NativeBlocks(std::vector<HeapBlock> blocks, std::span<const HeapRange> mapped_blocks,
+                 std::span<const HeapRange> mappings);
 
     Number size() const { return static_cast<Number>(blocks_.size()); }
     bool empty() const { return blocks_.empty(); }
@@ -56,6 +57,7 @@ class NativeBlocks {
     std::size_t memory() const;
 
   private:
+    void add(std::span<const HeapRange> ranges, Kind kind);
     static constexpr unsigned kKindShift = 28, kRootBits = 30, kGranuleBits = 20;
     static constexpr std::uint32_t kNodeMask = (std::uint32_t{1} << kKindShift) - 1;
     static constexpr std::size_t kGranules = std::size_t{1} << (kRootBits - kGranuleBits);

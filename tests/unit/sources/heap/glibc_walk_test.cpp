@@ -24,10 +24,10 @@ namespace glibc_walk_test {
 
 using namespace glibc_reading;
 
-HeapBlocks blocks_of(Seen& seen, std::span<const HeapRange> mapped = {}, std::size_t most = 1 << 20) {
+HeapBlocks blocks_of(Seen& seen, std::size_t most = 1 << 20) {
     const auto glibc = seen.find();
-    return find_heap_blocks(*glibc, seen.tcaches, mapped, seen.process.pages, seen.pages,
-                            {.deadline = ReadDeadline(kLong)}, most);
+    return find_heap_blocks(*glibc, seen.tcaches, seen.process.pages, seen.pages, {.deadline = ReadDeadline(kLong)},
+                            most);
 }
 
 class EachGlibcWalk : public testing::TestWithParam<FakeGlibcLayout> {};
@@ -99,21 +99,6 @@ TEST(GlibcWalk, TheContentOfAChunkEndsWithTheFirstWordOfTheNext) {
     EXPECT_TRUE(chunks[1].content.empty()) << "large chunks are not read";
 }
 
-TEST(GlibcWalk, MappedBlocksAreBlocksInTheirPlace) {
-    FakeGlibc glibc;
-    glibc.add(64, FakeUse::used);
-    glibc.finish();
-    Seen seen(glibc);
-    const std::vector<HeapRange> mapped{{0x1000, 0x41000}, {0x7b00'0000'0000, 0x7b00'0010'0000}};
-    const HeapBlocks blocks = blocks_of(seen, mapped);
-    ASSERT_EQ(blocks.all.size(), 3U);
-    EXPECT_EQ(blocks.all[0].start, 0x1000U);
-    EXPECT_EQ(blocks.all[0].bytes(), 0x40000U);
-    EXPECT_EQ(blocks.all[1].start, FakeGlibc::kHeap);
-    EXPECT_EQ(blocks.all[2].bytes(), 0x100000U);
-    EXPECT_EQ(blocks.walk.live, 1U);
-}
-
 TEST(GlibcWalk, ItContinuesBehindAChunkThatMakesNoSense) {
     FakeGlibc glibc;
     std::vector<std::uint64_t> used;
@@ -171,8 +156,8 @@ TEST(GlibcWalk, LimitsAreSaid) {
     fill(glibc, glibc.add_arena(), 100);
     glibc.finish();
     Seen seen(glibc);
-    EXPECT_EQ(blocks_of(seen, {}, 100).all.size(), 100U);
-    EXPECT_GT(blocks_of(seen, {}, 100).left_out, 10000U);
+    EXPECT_EQ(blocks_of(seen, 100).all.size(), 100U);
+    EXPECT_GT(blocks_of(seen, 100).left_out, 10000U);
     const auto found = seen.find();
     const auto walk = [&](Seconds time, std::uint64_t most) {
         return walk_glibc(*found, {}, glibc.pages, seen.pages, {.deadline = ReadDeadline(time), .most_chunks = most},
@@ -275,7 +260,7 @@ TEST(GlibcWalk, ItAgreesWithWhatAProcessKnows) {
         for (LibraryData& each : read_library_data(memory, maps, path)) libraries.push_back(std::move(each));
     const auto threads = find_threads(libraries, memory, deadline).all;
     const TcacheChunks tcaches = find_tcaches(*glibc, threads, memory, deadline);
-    const HeapBlocks blocks = find_heap_blocks(*glibc, tcaches, {}, *source, pages, {.deadline = deadline}, 1 << 24);
+    const HeapBlocks blocks = find_heap_blocks(*glibc, tcaches, *source, pages, {.deadline = deadline}, 1 << 24);
     EXPECT_EQ(blocks.walk.torn + blocks.walk.absent + blocks.walk.fast_torn, 0U);
 
     std::map<std::uint64_t, std::uint64_t> found;

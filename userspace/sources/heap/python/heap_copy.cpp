@@ -24,9 +24,10 @@ HeapCopy::HeapCopy(MemorySource& source, const ProcessMaps& maps, std::uint64_t 
       maps_(maps),
       deadline_(deadline),
       read_file_(std::move(read_file)),
-      most_slabs_(std::max<std::uint64_t>(most_bytes / kSlab, 2)),
       lines_(kLines),
-      zeros_(kPage) {}
+      zeros_(kPage) {
+    limit_to(most_bytes);
+}
 
 const std::byte* HeapCopy::find(std::uint64_t page) {
     Line& line = lines_[page % kLines];
@@ -65,20 +66,24 @@ void HeapCopy::load(std::uint64_t page) {
     const std::uint64_t first = rounded_down(page, kAhead);
     std::array<MemorySource::Piece, kAhead> pieces;
     std::size_t count = 0;
-    std::byte* const bytes = room(kAhead);
-    for (std::uint64_t i = 0; i < kAhead; ++i) {
-        if (pages_.contains(first + i) || (first + i != page && !may_read((first + i) * kPage))) continue;
-        pieces[count++] = {(first + i) * kPage, {bytes + i * kPage, kPage}};
+    std::byte* const bytes = room(often_, kAhead);
+    const auto add = [&](std::uint64_t i) { pieces[count++] = {(first + i) * kPage, {bytes + i * kPage, kPage}}; };
+    for (std::uint64_t i = 0; i < kAhead; ++i)
+        if (!pages_.contains(first + i) && (first + i == page || may_read((first + i) * kPage))) add(i);
+    if (count == kAhead) {
+        MemorySource::Piece whole{first * kPage, {bytes, kAhead * kPage}};
+        source_.read({&whole, 1});
+        for (MemorySource::Piece& piece : pieces) piece.done = whole.done;
     }
-    source_.read({pieces.data(), count});
+    if (!pieces[0].done) source_.read({pieces.data(), count});  // some of its pages may be present
     bool is_there = false;
     for (std::size_t i = 0; i < count; ++i) {
         if (!pieces[i].done) continue;
-        keep(pieces[i].address / kPage, pieces[i].into.data());
+        keep(often_, pieces[i].address / kPage, pieces[i].into.data());
         is_there |= pieces[i].address / kPage == page;
     }
     std::byte* const own = bytes + (page - first) * kPage;
-    if (!is_there && read_from_file(page, {own, kPage})) keep(page, own);
+    if (!is_there && read_from_file(page, {own, kPage})) keep(often_, page, own);
 }
 
 bool HeapCopy::read_from_file(std::uint64_t page, std::span<std::byte> into) {
@@ -88,47 +93,47 @@ bool HeapCopy::read_from_file(std::uint64_t page, std::span<std::byte> into) {
     return read_file_(range, range.offset + (page * kPage - range.start), into);
 }
 
-std::byte* HeapCopy::room(std::size_t pages) {
-    if (slabs_.empty() || used_in_last_ + pages > kSlab / kPage) {
+std::byte* HeapCopy::room(Ring& ring, std::size_t pages) {
+    if (ring.slabs.empty() || ring.used_in_last + pages > kSlab / kPage) {
         Slab slab;
-        while (slabs_.size() >= most_slabs_) slab = take_oldest();
+        while (ring.slabs.size() >= ring.most) slab = take_oldest(ring);
         slab.pages.clear();
         if (!slab.bytes) {
             void* more = ::mmap(nullptr, kSlab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (more == MAP_FAILED) throw std::bad_alloc();
             slab.bytes.reset(static_cast<std::byte*>(more));
         }
-        slabs_.push_back(std::move(slab));
-        used_in_last_ = 0;
+        ring.slabs.push_back(std::move(slab));
+        ring.used_in_last = 0;
     }
-    std::byte* bytes = slabs_.back().bytes.get() + used_in_last_ * kPage;
-    used_in_last_ += pages;
+    std::byte* bytes = ring.slabs.back().bytes.get() + ring.used_in_last * kPage;
+    ring.used_in_last += pages;
     return bytes;
 }
 
-void HeapCopy::keep(std::uint64_t page, std::byte* bytes) {
-    slabs_.back().pages.push_back(page);
+void HeapCopy::keep(Ring& ring, std::uint64_t page, std::byte* bytes) {
+    ring.slabs.back().pages.push_back(page);
     pages_[page] = bytes;
     lines_[page % kLines] = {page, bytes};
 }
 
-HeapCopy::Slab HeapCopy::take_oldest() {
-    const std::byte* const start = slabs_.front().bytes.get();
-    for (const std::uint64_t page : slabs_.front().pages) {
+HeapCopy::Slab HeapCopy::take_oldest(Ring& ring) {
+    const std::byte* const start = ring.slabs.front().bytes.get();
+    for (const std::uint64_t page : ring.slabs.front().pages) {
         const auto known = pages_.find(page);
         if (known == pages_.end() || known->second < start || known->second >= start + kSlab) continue;  // newer copy
         pages_.erase(known);
         Line& line = lines_[page % kLines];
         if (line.page == page) line = {};
     }
-    Slab oldest = std::move(slabs_.front());
-    slabs_.pop_front();
+    Slab oldest = std::move(ring.slabs.front());
+    ring.slabs.pop_front();
     return oldest;
 }
 
 void HeapCopy::limit_to(std::uint64_t most_bytes) {
-    most_slabs_ = std::max<std::uint64_t>(most_bytes / kSlab, 2);
-    while (slabs_.size() > most_slabs_) (void)take_oldest();
+    often_.most = std::max<std::uint64_t>(most_bytes / kSlab, 2 + once_.most) - once_.most;
+    while (often_.slabs.size() > often_.most) (void)take_oldest(often_);
 }
 
 void HeapCopy::read(Address address, std::span<std::byte> into) {
@@ -177,7 +182,8 @@ void HeapCopy::forget(const HeapRange& range) {
     }
 }
 
-std::uint64_t HeapCopy::copy(std::span<const HeapRange> ranges) {
+std::uint64_t HeapCopy::copy(std::span<const HeapRange> ranges, Use use) {
+    Ring& ring = use == Use::once ? once_ : often_;
     constexpr std::size_t kAtOnce = 64;
     std::vector<MemorySource::Piece> pieces;
     std::uint64_t absent = 0;
@@ -190,7 +196,7 @@ std::uint64_t HeapCopy::copy(std::span<const HeapRange> ranges) {
             if (!piece.done) source_.read(single);  // some of its pages may be present
             for (const MemorySource::Piece& page : single) {
                 if (page.done)
-                    keep(page.address / kPage, page.into.data());
+                    keep(ring, page.address / kPage, page.into.data());
                 else
                     ++absent;
             }
@@ -201,8 +207,8 @@ std::uint64_t HeapCopy::copy(std::span<const HeapRange> ranges) {
         for (Address at = rounded_up(range.start, kUnit); at + kUnit <= range.end; at += kUnit) {
             if (late()) return absent;
             // All pieces of one call lie in one slab, because room() may drop the oldest slab.
-            if (pieces.size() == kAtOnce || (!slabs_.empty() && used_in_last_ + kUnit / kPage > kSlab / kPage)) flush();
-            pieces.push_back({at, {room(kUnit / kPage), kUnit}});
+            if (pieces.size() == kAtOnce || (!ring.slabs.empty() && ring.used_in_last + kUnit / kPage > kSlab / kPage)) flush();
+            pieces.push_back({at, {room(ring, kUnit / kPage), kUnit}});
         }
     flush();
     return absent;

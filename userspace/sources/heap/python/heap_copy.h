@@ -91,8 +91,9 @@ class HeapCopy {
     }
 
     // Copies these ranges now. The shorter the time is, the less is torn. Returns the number of pages that could not be
-    // read.
-    std::uint64_t copy(std::span<const HeapRange> ranges);
+    // read. `once`: they are not needed for long, so the next ones replace them, and other copies stay.
+    enum class Use { often, once };
+    std::uint64_t copy(std::span<const HeapRange> ranges, Use use = Use::often);
     // Reads without a copy, for memory that is needed once.
     bool read_past(Address address, std::span<std::byte> into);
     // Overwrites the copy of these bytes. Does nothing if there is no copy.
@@ -101,7 +102,7 @@ class HeapCopy {
     void forget(const HeapRange& range);
 
     void limit_to(std::uint64_t most_bytes);
-    std::uint64_t limit() const { return most_slabs_ * kSlab; }
+    std::uint64_t limit() const { return often_.most * kSlab; }
     bool late() {  // the clock is read once in a while
         if (!late_ && ++asked_ % 64 == 0) late_ = deadline_.has_passed();
         return late_;
@@ -113,7 +114,7 @@ class HeapCopy {
 
   private:
     static constexpr std::uint64_t kSlab = std::uint64_t{1} << 20;
-    static constexpr std::size_t kAhead = 16;  // pages that are read at once, because neighbours are often needed, too
+    static constexpr std::size_t kAhead = 4;   // pages that are read at once, because neighbours are often needed, too
     static constexpr std::size_t kLines = 1 << 15;
     static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
     struct Line {
@@ -127,6 +128,11 @@ class HeapCopy {
         std::unique_ptr<std::byte[], Unmap> bytes{};
         std::vector<std::uint64_t> pages{};  // in the order of their copies
     };
+    struct Ring {
+        std::size_t most = 0;       // slabs
+        std::deque<Slab> slabs{};   // oldest first
+        std::size_t used_in_last = 0;
+    };
 
     const std::byte* page_at(Address address) {
         const std::uint64_t page = address / kPage;
@@ -138,17 +144,16 @@ class HeapCopy {
     void load(std::uint64_t page);
     bool may_read(Address address);
     bool read_from_file(std::uint64_t page, std::span<std::byte> into);
-    std::byte* room(std::size_t pages);  // in the newest slab
-    void keep(std::uint64_t page, std::byte* bytes);
-    Slab take_oldest();
+    std::byte* room(Ring& ring, std::size_t pages);  // in the newest slab
+    void keep(Ring& ring, std::uint64_t page, std::byte* bytes);
+    Slab take_oldest(Ring& ring);
 
     MemorySource& source_;
     const ProcessMaps& maps_;
     ReadDeadline deadline_;
     ReadFile read_file_;
-    std::size_t most_slabs_;
-    std::deque<Slab> slabs_{};  // oldest first
-    std::size_t used_in_last_ = 0;
+    Ring often_{};
+    Ring once_{.most = 4};
     std::unordered_map<std::uint64_t, std::byte*> pages_{};
     std::vector<Line> lines_;
     std::vector<std::byte> zeros_;

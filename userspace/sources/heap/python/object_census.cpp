@@ -539,16 +539,6 @@ std::vector<HeapRange> present_statics(const ProcessMaps& maps, const PresentPag
     return statics;
 }
 
-NativeBlocks find_native_blocks(const PythonHeap& heap, std::uint64_t most_bytes, const ReadDeadline& deadline) {
-    if (heap.glibc == nullptr || heap.inherited != nullptr) return {};
-    const GlibcWalkLimits limits{.deadline = deadline.sooner(deadline.left() * 0.2)};
-    const TcacheChunks none;
-    HeapBlocks found = find_heap_blocks(*heap.glibc, heap.tcaches != nullptr ? *heap.tcaches : none, heap.mapped_blocks,
-                                        heap.source, heap.pages, limits, most_bytes / 4 / sizeof(HeapBlock));
-    if (found.walk.late || found.walk.cut_off || found.left_out > 0) return {};
-    return NativeBlocks(std::move(found.all), heap.mappings);
-}
-
 std::vector<HeapRange> stacks_of(const PythonHeap& heap) {
     std::vector<HeapRange> stacks;
     for (const GlibcThread& thread : heap.threads) stacks.push_back(thread.stack);
@@ -593,7 +583,8 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
     ObjectReader reader(data, types, pools);
     TorchObjects torch(reader, types);
     const std::vector<HeapRange> statics = present_statics(heap.maps, heap.pages);
-    NativeBlocks blocks = find_native_blocks(heap, most_bytes, deadline);
+    NativeBlocks blocks;
+    if (heap.blocks != nullptr) blocks = NativeBlocks(std::move(*heap.blocks), heap.mapped_blocks, heap.mappings);
     NativeBlocks* known_blocks = blocks.empty() ? nullptr : &blocks;
     const std::uint64_t for_objects = most_bytes - std::min(most_bytes / 2, blocks.memory());
     ObjectGraph graph(reader, torch, pools, for_objects, heap.inherited, known_blocks);

@@ -7,8 +7,7 @@
 
 #include "model/heap/heap.h"
 #include "model/heap/heap_objects.h"
-#include "sources/heap/glibc_arenas.h"
-#include "sources/heap/glibc_tcache.h"
+#include "sources/heap/glibc_walk.h"
 #include "sources/heap/heap_range.h"
 #include "sources/heap/present_memory.h"
 #include "sources/heap/pymalloc.h"
@@ -27,8 +26,7 @@ struct PythonHeap {
     std::optional<int> version{};  // 311; from the file of the interpreter
     bool debug_build = false;
     const Pymalloc* pymalloc = nullptr;  // null: its arenas were not found
-    const GlibcMalloc* glibc = nullptr;  // null: not found, or another allocator serves malloc()
-    const TcacheChunks* tcaches = nullptr;
+    std::vector<HeapBlock>* blocks = nullptr;  // live ones of malloc, which the census takes; null: not known
     std::span<const GlibcThread> threads{};
     std::span<const HeapRange> mapped_blocks{};  // of malloc; sorted
     std::span<const HeapRange> mappings{};       // large ones that no allocator owns; sorted

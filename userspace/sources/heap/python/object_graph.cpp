@@ -120,7 +120,7 @@ void ObjectGraph::read_pools() {
     if (copied_whole_) memory_.copy(pools_.arenas());
     copy_frames();
     for (std::size_t i = 0; i < pools_.arenas().size(); ++i) {
-        if (!copied_whole_) memory_.copy(pools_.arenas().subspan(i, 1));
+        if (!copied_whole_) memory_.copy(pools_.arenas().subspan(i, 1), HeapCopy::Use::once);
         gaps_.torn += pools_.read(memory_, i, [&](const PythonPools::Block& block) {
             Address object = 0;
             const PythonType* type = reader_.object_in(block, object);
@@ -386,7 +386,8 @@ void ObjectGraph::expand() {
             if (overflow_) return;
             if (node <= pooled_.count() && pooled_.arena_of(node) != copied) {
                 copied = pooled_.arena_of(node);
-                if (!memory_.has_copy_of(address(node))) memory_.copy(pools_.arenas().subspan(copied, 1));
+                if (!copied_whole_ || !memory_.has_copy_of(address(node)))
+                    memory_.copy(pools_.arenas().subspan(copied, 1), HeapCopy::Use::once);
             }
         }
         expand_node(node);
