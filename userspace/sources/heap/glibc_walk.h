@@ -63,7 +63,7 @@ static_assert(sizeof(HeapBlock) == 16);
 struct HeapBlocks {
     std::vector<HeapBlock> all{};  // sorted and disjoint
     GlibcWalk walk{};
-    std::uint64_t left_out = 0;    // live chunks beyond `most_blocks`
+    std::uint64_t left_out = 0;      // live chunks beyond `most_blocks`
     std::uint64_t free_present = 0;  // bytes of free chunks in resident pages
     std::uint64_t free_pages = 0;    // bytes of resident pages that lie inside of free chunks as a whole
 

@@ -282,32 +282,45 @@ void ProcessSource::read(std::span<Piece> pieces) {
 
 void ProcessSource::read_batch(std::span<Piece> pieces) {
     entries_.clear();
-    std::vector<Piece*> present;
+    std::vector<Piece*> own, shared;
     for (Piece& piece : pieces) {
         const Pages pages = find_pages(piece.address, piece.into.size());
-        if (pages == Pages::own) present.push_back(&piece);
-        if (pages != Pages::shared) continue;
-        const ssize_t got =
-            ::pread(memory_.get(), piece.into.data(), piece.into.size(), static_cast<off_t>(piece.address));
-        piece.done = got >= 0 && static_cast<std::size_t>(got) == piece.into.size();
-        bytes_ += static_cast<std::uint64_t>(std::max<ssize_t>(got, 0));
+        if (pages == Pages::own) own.push_back(&piece);
+        if (pages == Pages::shared) shared.push_back(&piece);
     }
     std::vector<iovec> local, remote;
-    for (std::size_t from = 0; from < present.size();) {
-        local.clear();
-        remote.clear();
-        for (std::size_t i = from; i < present.size(); ++i) {
-            local.push_back({present[i]->into.data(), present[i]->into.size()});
-            remote.push_back({std::bit_cast<void*>(present[i]->address), present[i]->into.size()});
-        }
-        const ssize_t got = ::process_vm_readv(pid_, local.data(), local.size(), remote.data(), remote.size(), 0);
+    // Marks the first pieces that were read as a whole. Returns the number of the piece at which to go on: the kernel
+    // stops at a piece that was unmapped.
+    const auto mark = [&](std::vector<Piece*>& all, std::size_t from, ssize_t got) {
         auto left = static_cast<std::uint64_t>(std::max<ssize_t>(got, 0));
         bytes_ += left;
-        for (; from < present.size() && left >= present[from]->into.size(); ++from) {
-            left -= present[from]->into.size();
-            present[from]->done = true;
+        const std::size_t end = from + local.size();
+        for (; from < end && left >= all[from]->into.size(); ++from) {
+            left -= all[from]->into.size();
+            all[from]->done = true;
         }
-        ++from;  // the kernel stops at a piece that was unmapped: continue behind it
+        return from == end ? end : from + 1;
+    };
+    for (std::size_t from = 0; from < shared.size();) {
+        local.clear();
+        std::uint64_t end = shared[from]->address;
+        for (std::size_t i = from; i < shared.size() && shared[i]->address == end; ++i) {
+            local.push_back({shared[i]->into.data(), shared[i]->into.size()});
+            end += shared[i]->into.size();
+        }
+        const ssize_t got = ::preadv(memory_.get(), local.data(), static_cast<int>(local.size()),
+                                     static_cast<off_t>(shared[from]->address));
+        from = mark(shared, from, got);
+    }
+    for (std::size_t from = 0; from < own.size();) {
+        local.clear();
+        remote.clear();
+        for (std::size_t i = from; i < own.size(); ++i) {
+            local.push_back({own[i]->into.data(), own[i]->into.size()});
+            remote.push_back({std::bit_cast<void*>(own[i]->address), own[i]->into.size()});
+        }
+        const ssize_t got = ::process_vm_readv(pid_, local.data(), local.size(), remote.data(), remote.size(), 0);
+        from = mark(own, from, got);
     }
 }
 

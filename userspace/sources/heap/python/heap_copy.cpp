@@ -67,15 +67,11 @@ void HeapCopy::load(std::uint64_t page) {
     std::array<MemorySource::Piece, kAhead> pieces;
     std::size_t count = 0;
     std::byte* const bytes = room(often_, kAhead);
-    const auto add = [&](std::uint64_t i) { pieces[count++] = {(first + i) * kPage, {bytes + i * kPage, kPage}}; };
-    for (std::uint64_t i = 0; i < kAhead; ++i)
-        if (!pages_.contains(first + i) && (first + i == page || may_read((first + i) * kPage))) add(i);
-    if (count == kAhead) {
-        MemorySource::Piece whole{first * kPage, {bytes, kAhead * kPage}};
-        source_.read({&whole, 1});
-        for (MemorySource::Piece& piece : pieces) piece.done = whole.done;
+    for (std::uint64_t i = 0; i < kAhead; ++i) {
+        if (pages_.contains(first + i) || (first + i != page && !may_read((first + i) * kPage))) continue;
+        pieces[count++] = {(first + i) * kPage, {bytes + i * kPage, kPage}};
     }
-    if (!pieces[0].done) source_.read({pieces.data(), count});  // some of its pages may be present
+    source_.read({pieces.data(), count});
     bool is_there = false;
     for (std::size_t i = 0; i < count; ++i) {
         if (!pieces[i].done) continue;
@@ -207,7 +203,8 @@ std::uint64_t HeapCopy::copy(std::span<const HeapRange> ranges, Use use) {
         for (Address at = rounded_up(range.start, kUnit); at + kUnit <= range.end; at += kUnit) {
             if (late()) return absent;
             // All pieces of one call lie in one slab, because room() may drop the oldest slab.
-            if (pieces.size() == kAtOnce || (!ring.slabs.empty() && ring.used_in_last + kUnit / kPage > kSlab / kPage)) flush();
+            if (pieces.size() == kAtOnce || (!ring.slabs.empty() && ring.used_in_last + kUnit / kPage > kSlab / kPage))
+                flush();
             pieces.push_back({at, {room(ring, kUnit / kPage), kUnit}});
         }
     flush();

@@ -114,7 +114,7 @@ class HeapCopy {
 
   private:
     static constexpr std::uint64_t kSlab = std::uint64_t{1} << 20;
-    static constexpr std::size_t kAhead = 4;   // pages that are read at once, because neighbours are often needed, too
+    static constexpr std::size_t kAhead = 4;  // pages that are read at once, because neighbours are often needed, too
     static constexpr std::size_t kLines = 1 << 15;
     static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
     struct Line {
@@ -129,8 +129,8 @@ class HeapCopy {
         std::vector<std::uint64_t> pages{};  // in the order of their copies
     };
     struct Ring {
-        std::size_t most = 0;       // slabs
-        std::deque<Slab> slabs{};   // oldest first
+        std::size_t most = 0;      // slabs
+        std::deque<Slab> slabs{};  // oldest first
         std::size_t used_in_last = 0;
     };
 

@@ -152,9 +152,9 @@ void NativeOwners::read_words() {
         if (!is_scanned(block)) continue;
         if (blocks_.content(block) >= run_end) {
             run_end = blocks_.content_end(block);
-            for (Number next = block + 1; next < count && blocks_.bytes(next) <= kSkipped &&
-                                          blocks_.content(next) - run_end < kAlwaysRead &&
-                                          run_end - blocks_.content(block) < kRun;
+            for (Number next = block + 1;
+                 next < count && blocks_.bytes(next) <= kSkipped && blocks_.content(next) - run_end < kAlwaysRead &&
+                 run_end - blocks_.content(block) < kRun;
                  ++next)
                 run_end = blocks_.content_end(next);
         }
@@ -344,7 +344,7 @@ void NativeOwners::find_lost() {
     for (Number block = 0; block < count; ++block)
         for (std::uint32_t e = first_[block]; e < first_[block + 1]; ++e)
             (tier_[block] == Tier::none && blocks_.kind(block) == NativeBlocks::Kind::raw ? pointed
-                                                                                           : stale)[targets_[e]] = true;
+                                                                                          : stale)[targets_[e]] = true;
     const auto is_open = [&](Number block) {
         return tier_[block] == Tier::none && blocks_.kind(block) == NativeBlocks::Kind::raw;
     };

@@ -30,10 +30,10 @@ class NativeOwners {
     // Owner of a block: a place in the order of the dominators (0: several objects without a common owner), or one of
     // these.
     static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
-    static constexpr std::uint32_t kStack = kNobody - 1;     // of a thread
-    static constexpr std::uint32_t kData = kNobody - 2;      // of a library
-    static constexpr std::uint32_t kMapping = kNobody - 3;   // a mapping that no allocator owns
-    static constexpr std::uint32_t kProbable = kNobody - 4;  // only uncertain words point to it
+    static constexpr std::uint32_t kStack = kNobody - 1;             // of a thread
+    static constexpr std::uint32_t kData = kNobody - 2;              // of a library
+    static constexpr std::uint32_t kMapping = kNobody - 3;           // a mapping that no allocator owns
+    static constexpr std::uint32_t kProbable = kNobody - 4;          // only uncertain words point to it
     static constexpr std::uint32_t kLost = std::uint32_t{1} << 31U;  // + number of a group
 
     NativeOwners(ObjectGraph& graph, NativeBlocks& blocks, MemorySource& source, const PresentPages& pages);
@@ -55,7 +55,8 @@ class NativeOwners {
     std::size_t memory() const;
 
   private:
-    static constexpr std::size_t kFields = 64;  // words of a block whose use is counted; the last one stands for the rest
+    static constexpr std::size_t kFields =
+        64;  // words of a block whose use is counted; the last one stands for the rest
     struct FieldUse {
         std::uint16_t live = 0, other = 0;
         void add(bool is_live) {
@@ -109,9 +110,9 @@ class NativeOwners {
 
     PiecewiseVector<std::uint32_t> first_{};  // by block: its first edge
     PiecewiseVector<Number> targets_{};
-    PiecewiseVector<std::uint8_t> field_{};  // by edge
-    std::vector<Class> class_{};             // by block
-    std::vector<std::uint64_t> junk_{};      // by block: words of a block without a class that are no pointers
+    PiecewiseVector<std::uint8_t> field_{};   // by edge
+    std::vector<Class> class_{};              // by block
+    std::vector<std::uint64_t> junk_{};       // by block: words of a block without a class that are no pointers
     std::vector<std::uint8_t> vector_end_{};  // by block: words of a std::vector; behind them is stale memory
     std::vector<std::unique_ptr<Fields>> fields_{};
     std::vector<bool> named_{};  // by class: from a vtable

@@ -25,7 +25,7 @@ struct PythonHeap {
     Address runtime = 0;           // of _PyRuntime
     std::optional<int> version{};  // 311; from the file of the interpreter
     bool debug_build = false;
-    const Pymalloc* pymalloc = nullptr;  // null: its arenas were not found
+    const Pymalloc* pymalloc = nullptr;        // null: its arenas were not found
     std::vector<HeapBlock>* blocks = nullptr;  // live ones of malloc, which the census takes; null: not known
     std::span<const GlibcThread> threads{};
     std::span<const HeapRange> mapped_blocks{};  // of malloc; sorted
