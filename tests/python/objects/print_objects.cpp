@@ -80,9 +80,10 @@ int main(int argc, char** argv) {
         rows("holders", objects.holders, [](const Holder& row) {
             return fmt::format(
                 "\"path\": {}, \"root\": {}, \"type\": {}, \"element\": {}, \"length\": {}, \"retained\": {}, "
-                "\"retained_device\": {}, \"other_holders\": {}, \"within\": {}",
+                "\"retained_device\": {}, \"other_holders\": {}, \"within\": {}, \"kind\": {}, \"item_storage\": {}",
                 json_text(row.path), json_text(name_of(row.root)), json_text(row.type), json_text(row.element),
-                row.length, row.retained.n, row.retained_device.n, row.other_holders, row.within);
+                row.length, row.retained.n, row.retained_device.n, row.other_holders, row.within,
+                json_text(name_of(row.kind)), row.item_storage.n);
         });
     }
     fmt::print("}}\n");

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "sources/heap/library_bss.h"
 #include "sources/heap/native_blocks.h"
 #include "sources/heap/python/dominators.h"
@@ -373,6 +375,7 @@ class ObjectCensusTaker {
         const std::uint32_t references = graph_.references_found(candidate.node);
         holder.other_holders = references > 0 ? references - 1 : 0;
         holder.element = element_of(graph_.address(candidate.node), type);
+        if (is_container(type.kind)) holder.item_storage = storages_of_items(graph_.address(candidate.node), type);
         return holder;
     }
 
@@ -485,6 +488,70 @@ class ObjectCensusTaker {
             for (const auto& [name, times] : *counted)
                 if (times * 2 > seen) return name;
         return {};
+    }
+
+    // An array or a tensor that shows a part of a storage.
+    struct View {
+        Address storage = 0;
+        std::uint64_t bytes = 0, storage_bytes = 0;
+        bool is_small() const { return storage != 0 && 4 * bytes <= storage_bytes; }
+    };
+    View view_of(Address object, const PythonType& type) {
+        if (type.kind == ObjectKind::ndarray) {
+            constexpr int kMostSteps = 4;
+            const NumpyArray array = reader_.arrays().read(object);
+            NumpyArray whole = array;
+            for (int i = 0; i < kMostSteps && !whole.owns_data; ++i) {
+                const Address base = reader_.memory().word(object + NumpyArrays::kBase);
+                const PythonType* of = base >= ObjectData::kLowest ? reader_.types().of(base) : nullptr;
+                if (of == nullptr || of->kind != ObjectKind::ndarray) return {};
+                whole = reader_.arrays().read(object = base);
+            }
+            return {whole.data, array.bytes, whole.bytes};
+        }
+        if (type.kind != ObjectKind::tensor || !torch_.is_ready()) return {};
+        const auto tensor = torch_.tensor(torch_.impl_of(object));
+        const auto storage = tensor && tensor->storage != 0 ? torch_.storage(tensor->storage) : std::nullopt;
+        if (!storage) return {};
+        std::uint64_t bytes = element_size(tensor->dtype);
+        for (const std::uint64_t extent : tensor->shape) bytes *= std::min<std::uint64_t>(extent, 1U << 20U);
+        return {tensor->storage, bytes, storage->bytes};
+    }
+    // "float32": 4.
+    static std::uint64_t element_size(std::string_view dtype) {
+        const std::size_t digits = dtype.find_first_of("0123456789");
+        const auto bits = digits == std::string_view::npos ? std::nullopt : parse_number(dtype.substr(digits));
+        return bits && *bits >= 8 && *bits <= 128 ? *bits / 8 : 1;
+    }
+
+    // The mean size of the storages, if most items are, or have, a small view of a storage of their own.
+    Bytes storages_of_items(Address container, const PythonType& type) {
+        constexpr std::size_t kAsked = 32, kInItem = 16;
+        std::unordered_set<Address> storages;
+        std::uint64_t seen = 0, small = 0, bytes = 0;
+        reader_.last_items(container, type, kAsked, [&](Address item) {
+            ++seen;
+            const PythonType* its = item >= ObjectData::kLowest ? reader_.types().of(item) : nullptr;
+            if (its == nullptr) return;
+            bool has_small = false;
+            std::size_t asked = 0;
+            const auto ask = [&](Address object, const PythonType& of) {
+                const View view = view_of(object, of);
+                if (!view.is_small()) return;
+                has_small = true;
+                if (storages.insert(view.storage).second) bytes += view.storage_bytes;
+            };
+            ask(item, *its);
+            if (is_container(its->kind) || its->kind == ObjectKind::tuple)
+                reader_.references_of(item, *its, [&](Address part, Slot) {
+                    const PythonType* of = asked++ < kInItem && part >= ObjectData::kLowest ? reader_.types().of(part)
+                                                                                            : nullptr;
+                    if (of != nullptr) ask(part, *of);
+                });
+            small += has_small ? 1 : 0;
+        });
+        if (2 * small <= seen || 2 * storages.size() <= small) return {};
+        return Bytes{bytes / storages.size()};
     }
 
     std::string name_of_object(Address object) {
