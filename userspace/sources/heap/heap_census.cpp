@@ -1,6 +1,7 @@
 #include "sources/heap/heap_census.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
@@ -173,6 +174,8 @@ class CensusTaker {
         census_.part(HeapPart::malloc_free) = Bytes{std::min(malloc_free_, heaps_present_)};
         census_.part(HeapPart::malloc_live).n += heaps_present_ - census_.part(HeapPart::malloc_free).n;
     }
+
+    bool has_moved() const { return has_moved_; }
 
     // `inherited`: the pages that a forked process shares with its parent. Null: the process was not forked.
     void read_objects(const PresentPages* inherited) {
@@ -355,15 +358,45 @@ class CensusTaker {
             } else if (anonymous && is_of_scattered_arena(addresses)) {
                 heaps_present_ += rest;
             } else if (anonymous && addresses.size() >= kLargeMapping) {
-                census_.part(HeapPart::mapped).n += rest;
-                census_.mappings.push_back({range.start, range.end, Bytes{rest}});
-                if (rest == memory_.pages().bytes_in(addresses)) mappings_.push_back(addresses);
+                claim_large(addresses, Bytes{rest});
             } else {
                 census_.part(HeapPart::other).n += rest;
             }
         }
+        std::ranges::sort(mapped_blocks_, {}, &HeapRange::start);
         std::ranges::sort(census_.mappings, std::greater{}, &HeapMapping::resident);
         census_.mappings.resize(std::min(census_.mappings.size(), kMostMappings));
+    }
+
+    void claim_large(const HeapRange& mapping, Bytes rest) {
+        switch (start_of(mapping)) {
+            case Start::gone:
+                has_moved_ = true;
+                count(HeapGap::torn);
+                return;
+            case Start::block:
+                census_.part(HeapPart::malloc_live) += rest;
+                mapped_blocks_.push_back(mapping);
+                return;
+            case Start::data:
+                census_.part(HeapPart::mapped) += rest;
+                census_.mappings.push_back({mapping.start, mapping.end, rest});
+                if (rest.n == memory_.pages().bytes_in(mapping)) mappings_.push_back(mapping);
+        }
+    }
+    enum class Start { data, block, gone };
+    // What lies at the start of a mapping now: realloc() moves and resizes the mapping of a large block.
+    Start start_of(const HeapRange& range) {
+        const auto runs = memory_.pages().runs();
+        const auto run = std::upper_bound(runs.begin(), runs.end(), range.start,
+                                          [](std::uint64_t value, const HeapRange& r) { return value < r.end; });
+        if (run == runs.end() || run->start >= range.end) return Start::data;  // no page is known to be present
+        std::array<std::uint64_t, 2> words{};
+        const std::uint64_t at = std::max(run->start, range.start);
+        if (!memory_.read_at_once(at, std::as_writable_bytes(std::span(words)))) return Start::gone;
+        const auto [before, head] = words;
+        const bool is_block = before == 0 && (head & 7) == kChunkIsMapped && (head & kChunkSize) % page_bytes() == 0;
+        return at == range.start && is_block ? Start::block : Start::data;
     }
 
     // The main arena maps memory where brk() fails. Such a mapping contains its top or a chunk of a bin.
@@ -394,6 +427,7 @@ class CensusTaker {
     std::optional<PythonFile> python_{};
     std::uint64_t heaps_present_ = 0;  // of arenas
     std::uint64_t malloc_free_ = 0;
+    bool has_moved_ = false;  // a large mapping was gone when it was read
 };
 
 std::optional<StatusSizes> read_status_sizes(const Fd& process) {
@@ -401,12 +435,11 @@ std::optional<StatusSizes> read_status_sizes(const Fd& process) {
     return status ? parse_status_sizes(*status) : std::nullopt;
 }
 
-}  // namespace
-
-Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBudget& budget) {
+// `has_moved`: where to say that a large mapping was gone when it was read; then the objects are not read. Null: they
+// are read in any case.
+Result<HeapCensus> take_census(const SysRoot& root, pid_t pid, const HeapBudget& budget, const ReadDeadline& deadline,
+                               bool* has_moved) {
     constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
-    const Seconds began = ReadDeadline::cpu_seconds();
-    const ReadDeadline deadline(budget.time);
     const auto gone = [&] { return system_error(ESRCH, fmt::format("read the heap of process {}", pid)); };
     const auto process = open_directory(root.proc / std::to_string(pid));
     if (!process) return gone();
@@ -438,6 +471,7 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     const auto environ = read_file_at(*process, "environ", kEnvironLimit);
     CensusTaker taker(root, pid, budget, deadline, maps, *source, memory, census);
     taker.take(environ ? *environ : std::string());
+    if (has_moved != nullptr && (*has_moved = taker.has_moved())) return census;
     if (budget.objects) {
         std::optional<PresentPages> inherited;
         const std::size_t most_runs = budget.memory.n / 16 / kBytesPerRun;
@@ -452,7 +486,18 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     const std::uint64_t apart = std::max(sum, census.anon.n) - std::min(sum, census.anon.n);
     constexpr std::uint64_t kSmall = std::uint64_t{1} << 20;
     if (apart > kSmall && apart > census.anon.n / 100 * 3) ++census.incomplete[HeapGap::torn];
-    census.taken = ReadDeadline::cpu_seconds() - began;
+    return census;
+}
+
+}  // namespace
+
+Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBudget& budget) {
+    const Seconds began = ReadDeadline::cpu_seconds();
+    const ReadDeadline deadline(budget.time);
+    bool has_moved = false;
+    auto census = take_census(root, pid, budget, deadline, &has_moved);
+    if (census && has_moved) census = take_census(root, pid, budget, deadline, nullptr);
+    if (census) census->taken = ReadDeadline::cpu_seconds() - began;
     return census;
 }
 

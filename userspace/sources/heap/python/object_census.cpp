@@ -544,8 +544,8 @@ class ObjectCensusTaker {
             ask(item, *its);
             if (is_container(its->kind) || its->kind == ObjectKind::tuple)
                 reader_.references_of(item, *its, [&](Address part, Slot) {
-                    const PythonType* of = asked++ < kInItem && part >= ObjectData::kLowest ? reader_.types().of(part)
-                                                                                            : nullptr;
+                    const PythonType* of =
+                        asked++ < kInItem && part >= ObjectData::kLowest ? reader_.types().of(part) : nullptr;
                     if (of != nullptr) ask(part, *of);
                 });
             small += has_small ? 1 : 0;
