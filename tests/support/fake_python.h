@@ -132,12 +132,13 @@ class FakePython {
                               .version = version,
                               .pymalloc = pymalloc ? &*pymalloc : nullptr,
                               .inherited = inherited ? &*inherited : nullptr};
-        return take_object_census(heap, most_bytes, deadline, incomplete);
+        return take_object_census(heap, most_bytes, deadline, incomplete, places);
     }
 
     FakePages pages{};
     ProcessMaps maps{};
     std::map<HeapGap, std::uint64_t> incomplete{};
+    std::vector<ContainerPlace> places{};  // of the last census
     std::optional<Pymalloc> pymalloc{};
     std::optional<PresentPages> inherited{};  // of a forked process
     std::uint64_t type_type = 0, object_type = 0, dict_type = 0, list_type = 0, tuple_type = 0, text_type = 0,

@@ -30,10 +30,10 @@ struct Fields<TensorTotal> {
 template <>
 struct Fields<Holder> {
     using T = Holder;
-    static constexpr auto kList = fields(
-        field<1>(&T::path), field<2>(&T::root), field<10>(&T::kind), field<11>(&T::address), field<3>(&T::type),
-        field<4>(&T::element), field<5>(&T::length), field<6>(&T::retained), field<7>(&T::retained_device),
-        field<8>(&T::other_holders), field<9>(&T::within), field<12>(&T::item_storage));
+    static constexpr auto kList =
+        fields(field<1>(&T::path), field<2>(&T::root), field<10>(&T::kind), field<11>(&T::address), field<3>(&T::type),
+               field<4>(&T::element), field<5>(&T::length), field<6>(&T::retained), field<7>(&T::retained_device),
+               field<8>(&T::other_holders), field<9>(&T::within), field<12>(&T::item_storage));
 };
 
 template <>
@@ -66,10 +66,9 @@ struct Fields<HeapOwners> {
 template <>
 struct Fields<HolderChange> {
     using T = HolderChange;
-    static constexpr auto kList =
-        fields(field<1>(&T::holder), field<2>(&T::length_change), field<3>(&T::retained_change),
-               field<4>(&T::device_change), field<5>(&T::own_host), field<6>(&T::own_device),
-               field<7>(&T::items_per_second), field<8>(&T::first_seen));
+    static constexpr auto kList = fields(
+        field<1>(&T::holder), field<2>(&T::length_change), field<3>(&T::retained_change), field<4>(&T::device_change),
+        field<5>(&T::own_host), field<6>(&T::own_device), field<7>(&T::items_per_second), field<8>(&T::first_seen));
 };
 
 template <>
@@ -105,6 +104,16 @@ struct Converted<std::shared_ptr<const HeapCensus>> {
     static NotRecorded to(const std::shared_ptr<const HeapCensus>& /*census*/) { return {}; }
     static std::shared_ptr<const HeapCensus> from(const NotRecorded& /*nothing*/) { return {}; }
 };
+template <>
+struct Converted<std::shared_ptr<const std::vector<ContainerPlace>>> {
+    static NotRecorded to(const std::shared_ptr<const std::vector<ContainerPlace>>& /*places*/) { return {}; }
+    static std::shared_ptr<const std::vector<ContainerPlace>> from(const NotRecorded& /*nothing*/) { return {}; }
+};
+template <>
+struct Converted<std::shared_ptr<const std::vector<GrowingHolder>>> {
+    static NotRecorded to(const std::shared_ptr<const std::vector<GrowingHolder>>& /*growing*/) { return {}; }
+    static std::shared_ptr<const std::vector<GrowingHolder>> from(const NotRecorded& /*nothing*/) { return {}; }
+};
 
 template <>
 struct Fields<HeapCensus> {
@@ -112,14 +121,14 @@ struct Fields<HeapCensus> {
     static constexpr auto kList =
         fields(field<1>(&T::process), field<2>(&T::time), field<3>(&T::taken), field<4>(&T::anon), field<5>(&T::swap),
                field<6>(&T::python), field<7>(&T::parts), field<8>(&T::allocator), field<9>(&T::mappings),
-               field<10>(&T::incomplete), field<11>(&T::objects));
+               field<10>(&T::incomplete), field<11>(&T::objects), field<12>(&T::places));
 };
 
 template <>
 struct Fields<ProcessHeap> {
     using T = ProcessHeap;
     static constexpr auto kList = fields(field<1>(&T::role), field<2>(&T::census), field<3>(&T::earlier),
-                                         field<4>(&T::held), field<5>(&T::with_objects));
+                                         field<4>(&T::held), field<5>(&T::with_objects), field<6>(&T::growing));
 };
 
 template <>

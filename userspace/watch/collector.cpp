@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <sys/epoll.h>
+#include <thread>
 #include <utility>
 
 #include "base/units.h"
@@ -104,7 +105,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
                                            [growth = growth_.get()](HeapCensus& census) {
                                                if (growth) growth->name_mappings(census);
                                            },
-                                           options.heap_every);
+                                           options.heap_every, std::thread::hardware_concurrency());
     reads_->keep_answers(std::max(ProcessReader::kKept, 3 * options.interval));
     refresh_targets();
 }
@@ -207,6 +208,7 @@ void Collector::take_events() {
         growth_->mapped().take_events(session_);
     }
     heap_->pump(boot_time(), state_.processes().living());
+    read_lengths();
 }
 
 void Collector::on_events() {
@@ -300,7 +302,14 @@ void Collector::take_censuses(const Now& now) {
     const Seconds time = std::chrono::nanoseconds(now.boot_ns);
     heap_->want(time, state_.take_census_wishes());
     heap_->pump(time, state_.processes().living());
-    for (const HeapCensus& census : heap_->take_taken()) state_.take(census);
+    for (HeapCensus& census : heap_->take_taken()) state_.take(std::move(census));
+    read_lengths();
+}
+
+// Reads the lengths of containers of Python between the censuses.
+void Collector::read_lengths() {
+    state_.containers().pump(boot_time(), state_.processes().living(),
+                             [this](const LengthsJob& job) { return reads_->heap.ask(job); });
 }
 
 void Collector::read_targets(const MachineReadings& machine, ReadingsByTarget& readings) {

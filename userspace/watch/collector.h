@@ -98,6 +98,7 @@ class Collector {
     Result<MachineReadings> read_machine();
     void follow_growth();
     void take_censuses(const Now& now);
+    void read_lengths();
     void read_targets(const MachineReadings& machine, ReadingsByTarget& readings);
     SelfSample describe_self(const Now& now);
     DeathLookups lookups();

@@ -9,6 +9,8 @@
 namespace memscope {
 namespace {
 
+constexpr std::size_t kFewTargets = 8;
+
 bool was_killed(int exit_code) { return (exit_code & 0x7F) == SIGKILL; }
 
 }  // namespace
@@ -79,9 +81,11 @@ void WatchState::count_stalls(TargetState& target, const ReclaimStalls& counted)
     for (TargetState* around : targets_.around(target.id)) around->stalls.add(rise);
 }
 
-void WatchState::take(const HeapCensus& census) {
+void WatchState::take(HeapCensus census) {
     const auto process = processes_.living().find(census.process.pid);
     if (process == processes_.living().end() || process->second.task.id != census.process) return;
+    containers_.add(census);
+    census.places.reset();  // megabytes, which only ContainerWatch needs
     for (TargetState* target : targets_.around(process->second.task.target)) target->heap.add(census);
     if (census.objects) bound_objects();
 }
@@ -111,7 +115,7 @@ TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings read
                        .gpu = std::move(readings.gpu),
                        .lines = std::move(readings.lines)};
     target.sharing.describe(machine.sharing, out);
-    target.heap.describe(out);  // before judging, because censuses can explain growth
+    target.heap.describe(out, &containers_);  // before judging, because censuses can explain growth
     out.roles = sum_by_role(out.processes);
     target.cuda_failures.describe(out);
     // Also before judging, because a forecast for a process that has died is not valid any more.
@@ -123,7 +127,7 @@ TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings read
     out.run = target.runs.current();
     if (machine.counts_stalls) out.reclaim = target.stalls.sum();
     out.precursors = target.find_precursors(out, machine.host, machine.now);
-    for (const CensusWish& wish : target.heap.wishes(boot, out, targets_.all().size() == 1))
+    for (const CensusWish& wish : target.heap.wishes(boot, out, targets_.all().size() <= kFewTargets))
         census_wishes_.push_back(wish);
     target.remember(out);
     return out;

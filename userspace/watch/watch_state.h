@@ -5,6 +5,7 @@
 
 #include "analysis/roles/role_rules.h"
 #include "watch/deaths/death_recorder.h"
+#include "watch/heap/container_watch.h"
 #include "watch/targets/ended_targets.h"
 #include "watch/targets/role_assigner.h"
 #include "watch/targets/run_recorder.h"
@@ -71,10 +72,12 @@ class WatchState {
     // on.
     void end_target(CgroupId id, const RoleLedger& final, const Now& now);
 
-    // Adds a heap census to all targets that contain its process.
-    void take(const HeapCensus& census);
+    // Adds a heap census to all targets that contain its process, and follows its containers.
+    void take(HeapCensus census);
     // The heap censuses that are wanted because of the last tick.
     std::vector<CensusWish> take_census_wishes() { return std::exchange(census_wishes_, {}); }
+
+    ContainerWatch& containers() { return containers_; }
 
     std::uint64_t folded_ranks() const { return roles_.folded_ranks(); }
 
@@ -94,6 +97,7 @@ class WatchState {
     EndedTargets ended_;
     HostMemory host_{};  // of the last tick
     std::vector<CensusWish> census_wishes_{};
+    ContainerWatch containers_{};
 };
 
 }  // namespace memscope

@@ -66,6 +66,11 @@ void GpuJudge::add(Seconds now, const TargetSnapshot& target) {
     if (pinned_ && now - pinned_->seen >= kForget) pinned_.reset();
 }
 
+const Series* GpuJudge::series(const GpuId& gpu) const {
+    const auto found = gpus_.find(gpu);
+    return found == gpus_.end() ? nullptr : &found->second.judge.series();
+}
+
 std::vector<ScopeVerdict> GpuJudge::verdicts(Seconds now, Seconds to_wall, std::span<const GpuDevice> devices) const {
     std::vector<ScopeVerdict> all;
     const auto verdict_of = [&](VerdictScope scope, const Held& held) {

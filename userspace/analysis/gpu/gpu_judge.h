@@ -19,6 +19,8 @@ class GpuJudge {
     // wall-clock time.
     std::vector<ScopeVerdict> verdicts(Seconds now, Seconds to_wall, std::span<const GpuDevice> devices) const;
 
+    const Series* series(const GpuId& gpu) const;  // of a GPU that has a verdict; null: there is none
+
   private:
     // Uses the figures of NVML if there are any, because they include contexts and memory that was allocated before
     // watching began. The sums of CUDA calls are judged only while NVML reports nothing. The two sources differ by

@@ -20,7 +20,14 @@ constexpr double kUsual = 0.2 / (std::uint64_t{1} << 30);         // seconds per
 constexpr double kUsualObjects = 1.0 / (std::uint64_t{1} << 30);  // seconds per byte, with Python objects
 // The shortest time between two censuses of a process, as a share of the usual time, if its leak was just found or if
 // watching has just begun.
-constexpr double kSoon = 0.1;
+constexpr double kSoon = 0.05;
+// Shares of the time of a core.
+constexpr double kShareOfCore = 0.01, kShareOfAllCores = 0.001, kMostOfCore = 0.1;
+constexpr double kWithoutObjects = 0.1;  // part of the budget
+// Growth in the window of StartWatch.
+constexpr double kCalm = 0.2;                              // share of the largest one
+constexpr std::uint64_t kLittle = std::uint64_t{4} << 20;  // bytes
+constexpr double kYoung = 12;                              // age of a process, in windows
 
 }  // namespace
 
@@ -81,8 +88,25 @@ CensusTrigger::Reason CensusTrigger::update(Seconds now, const TargetSnapshot& t
     return urgent ? Reason::urgent : warmup_ended ? Reason::warmup_ended : Reason::none;
 }
 
-CensusSchedule::CensusSchedule(Seconds again)
-    : again_(again), parts_{.seconds_per_byte = kUsual}, objects_{.seconds_per_byte = kUsualObjects} {}
+bool StartWatch::has_calmed(Seconds now, Bytes resident, Seconds age) {
+    if (!began_) began_ = now;
+    sizes_.push_back({now, resident});
+    // The oldest size is the last one that is at least a window old.
+    while (sizes_.size() > 1 && now - sizes_[1].at >= window_) sizes_.pop_front();
+    if (now - *began_ < window_) return false;
+    const std::uint64_t then = sizes_.front().resident.n;
+    const std::uint64_t grown = resident.n - std::min(resident.n, then);
+    fastest_ = std::max(fastest_, grown);
+    return grown < kLittle || static_cast<double>(grown) < kCalm * static_cast<double>(fastest_) ||
+           age >= kYoung * window_ || now - *began_ >= kLatest * window_;
+}
+
+CensusSchedule::CensusSchedule(Seconds again, unsigned cores)
+    : again_(again),
+      objects_budget_(kWindow * std::min(std::max(kShareOfCore, kShareOfAllCores * cores), kMostOfCore)),
+      budget_(objects_budget_ * kWithoutObjects),
+      parts_{.seconds_per_byte = kUsual},
+      objects_{.seconds_per_byte = kUsualObjects} {}
 
 void CensusSchedule::want(Seconds now, const CensusWish& wish) {
     const auto same = [&](const Waiting& waiting) { return waiting.wish.process == wish.process; };
@@ -92,7 +116,8 @@ void CensusSchedule::want(Seconds now, const CensusWish& wish) {
                        wish.urgent || found->wish.urgent,
                        wish.objects || found->wish.objects,
                        wish.soon || found->wish.soon,
-                       wish.always || found->wish.always};
+                       wish.always || found->wish.always,
+                       std::max(wish.saved, found->wish.saved)};
         return;
     }
     if (wishes_.size() >= kMostWaiting) {
@@ -125,9 +150,10 @@ void CensusSchedule::Ledger::add(Seconds now, Seconds cpu) {
 }
 
 // A census that alone costs more than the budget may be taken if there was no other in the window.
-bool CensusSchedule::fits(Seconds now, Bytes anon, bool objects) {
+bool CensusSchedule::fits(Seconds now, const CensusWish& wish, bool objects) {
     const Seconds so_far = (objects ? objects_ : parts_).sum(now);
-    return so_far <= Seconds{} || so_far + estimate(anon, objects) <= (objects ? kObjectsBudget : kBudget);
+    const Seconds cost = estimate(wish.anon, objects);
+    return so_far <= Seconds{} || cost <= wish.saved || so_far + cost <= (objects ? objects_budget_ : budget_);
 }
 
 std::optional<CensusWish> CensusSchedule::next(Seconds now) {
@@ -147,8 +173,8 @@ std::optional<CensusWish> CensusSchedule::next(Seconds now) {
     if (chosen == wishes_.end()) return std::nullopt;
     CensusWish wish = chosen->wish;
     if (!wish.always) {
-        wish.objects = wish.objects && fits(now, wish.anon, true);
-        if (!wish.objects && !fits(now, wish.anon, false)) return std::nullopt;
+        wish.objects = wish.objects && fits(now, wish, true);
+        if (!wish.objects && !fits(now, wish, false)) return std::nullopt;
     }
     wishes_.erase(chosen);
     last_[wish.process] = now;

@@ -20,8 +20,9 @@ struct CensusWish {
     Bytes anon{};          // its size, for an estimate of the cost
     bool urgent = false;   // false: a census after the warm-up, to compare later ones with
     bool objects = false;  // also a census of its Python objects
-    bool soon = false;     // may follow the last census after a tenth of the usual time
+    bool soon = false;     // may follow the last census after a twentieth of the usual time
     bool always = false;   // a leak was just found: like `soon`, and the budget is ignored
+    Seconds saved{};       // CPU time that its target may still use in addition to the budget
 };
 
 // Chooses the processes of a target of which a census is taken: for each role and rank, the process with the most own
@@ -51,19 +52,43 @@ class CensusTrigger {
     Seconds last_urgent_{};
 };
 
+// Notices the end of the imports and of the loading with which a program begins. A census during the imports says
+// nothing about the program, and its containers grow until the imports end.
+class StartWatch {
+  public:
+    // `window`: the growth of this time is compared with that of the same time before.
+    explicit StartWatch(Seconds window) : window_(window) {}
+    // Called once per tick. `resident`: memory of the process, with its pages of files. `age`: of the process. True
+    // once it grows at less than a fifth of its fastest rate, or by little; for a process that is not young, after one
+    // window; at the latest after kLatest windows.
+    bool has_calmed(Seconds now, Bytes resident, Seconds age);
+
+  private:
+    static constexpr double kLatest = 6;
+    struct Size {
+        Seconds at{};
+        Bytes resident{};
+    };
+    Seconds window_;
+    std::optional<Seconds> began_{};
+    std::deque<Size> sizes_{};   // of one window
+    std::uint64_t fastest_ = 0;  // growth in a window
+};
+
 // Bounds the cost of censuses that memscope takes by itself: at most one census of each process in five minutes
-// (`again`), or in a tenth of that time if CensusWish says `soon` or `always`. Averaged over an hour, censuses with
-// Python objects take no more than 1 % of a core, and censuses without objects 0.1 %. A census that is too early or too
-// expensive waits. If only its objects are too expensive, it is taken without them. The first census of a leak is
-// always taken.
+// (`again`), or in a twentieth of that time if CensusWish says `soon` or `always`. Averaged over an hour, censuses with
+// Python objects take no more CPU time than the larger of 1 % of a core and 0.1 % of all cores, at most 10 % of a core,
+// and censuses without objects a tenth of that. A census that is too early or too expensive waits. If only its objects
+// are too expensive, it is taken without them. The first census of a leak is always taken, and the first ones of each
+// target up to kSaved.
 class CensusSchedule {
   public:
     static constexpr Seconds kAgain = std::chrono::minutes(5);
     static constexpr Seconds kWindow = std::chrono::hours(1);
-    static constexpr Seconds kBudget{3.6};        // CPU time in any window: 0.1 % of an hour
-    static constexpr Seconds kObjectsBudget{36};  // of censuses with objects: 1 % of an hour
+    static constexpr Seconds kSaved{5};  // CPU time for each target at the start
 
-    explicit CensusSchedule(Seconds again = kAgain);
+    // `cores`: of the machine.
+    explicit CensusSchedule(Seconds again = kAgain, unsigned cores = 1);
 
     // If a census of the process is wanted already, it keeps its place in the queue. It becomes urgent if one of the
     // two wishes is urgent.
@@ -97,9 +122,11 @@ class CensusSchedule {
         void add(Seconds now, Seconds cpu);
     };
 
-    bool fits(Seconds now, Bytes anon, bool objects);
+    bool fits(Seconds now, const CensusWish& wish, bool objects);
 
     Seconds again_;
+    Seconds objects_budget_;  // CPU time of censuses with objects in any window
+    Seconds budget_;          // of the others
     std::deque<Waiting> wishes_{};
     std::map<ProcessId, Seconds> last_{};  // when its last census began or ended
     Ledger parts_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/heap/holder_sentence.h"
+#include "analysis/heap/suspect.h"
 #include "analysis/roles/own_memory.h"
 #include "analysis/targets/scope_sentence.h"
 
@@ -124,6 +125,7 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
         verdict.holders =
             holder_sentence(heap_that_grows(target, std::nullopt, std::nullopt, (scope.seen + to_wall).count()));
     }
+    verdict.suspect = suspected_holder(target, verdict, scope.judge.series(), to_wall, (scope.seen + to_wall).count());
     return verdict;
 }
 
@@ -159,7 +161,10 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     target.verdicts.push_back(std::move(whole));
     for (const auto& [key, scope] : roles_)
         if (scope.seen == now) target.verdicts.push_back(verdict_of(scope, key, wall - now, target));
-    for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = scope_sentence(target, verdict);
+    for (ScopeVerdict& verdict : target.verdicts) {
+        verdict.explanation = scope_sentence(target, verdict);
+        if (verdict.suspect) verdict.explanation = verdict.suspect->text + " " + verdict.explanation;
+    }
     target.verdicts.front().explanation += early_text(target.verdicts.front());
     for (ScopeVerdict& verdict : gpus_.verdicts(now, wall - now, gpus)) {
         if (verdict.scope == VerdictScope::gpu && verdict.judgement.verdict == Verdict::leaking) {
@@ -168,6 +173,10 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
             verdict.holders = holder_sentence(heap, HolderMemory::device);
             if (!verdict.holders.empty()) verdict.explanation += " " + verdict.holders;
         }
+        if (const Series* series = verdict.scope == VerdictScope::gpu ? gpus_.series(verdict.gpu) : nullptr)
+            verdict.suspect =
+                suspected_holder(target, verdict, *series, wall - now, wall.count(), HolderMemory::device);
+        if (verdict.suspect) verdict.explanation = verdict.suspect->text + " " + verdict.explanation;
         target.verdicts.push_back(std::move(verdict));
     }
 }

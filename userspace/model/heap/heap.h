@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/heap/container_places.h"
 #include "model/heap/heap_objects.h"
 #include "model/processes/process.h"
 
@@ -68,12 +69,25 @@ struct HeapCensus {
     std::map<HeapGap, std::uint64_t> incomplete{};  // number of times for each reason; empty: everything was read
     std::shared_ptr<const ObjectCensus>
         objects{};  // shared, because each tick copies it; null: not asked for, no Python
+    // Where the lengths of containers are. Shared, as `objects`. Not recorded. Null: as `objects`, or none was found.
+    std::shared_ptr<const std::vector<ContainerPlace>> places{};
 
     Bytes part(HeapPart part) const { return parts[static_cast<std::size_t>(part)]; }
     Bytes& part(HeapPart part) { return parts[static_cast<std::size_t>(part)]; }
     auto fields() {
-        return std::tie(process, time, taken, anon, swap, python, parts, allocator, mappings, incomplete, objects);
+        return std::tie(process, time, taken, anon, swap, python, parts, allocator, mappings, incomplete, objects,
+                        places);
     }
+};
+
+// A container that has gained items at several looks and has given none back, with the name that a census has for it.
+struct GrowingHolder {
+    static constexpr std::size_t kMost = 16;  // of a process
+
+    Holder holder{};  // of the latest census that has it
+    GrowingContainer gain{};
+    double host_per_item = 0;  // bytes
+    double device_per_item = 0;
 };
 
 // The latest census of a process of a target.
@@ -84,6 +98,8 @@ struct ProcessHeap {
     std::optional<HeldObjects> held{};    // by its latest census of Python objects; none: no such census
     // The latest census that has objects, to compare the next census with. Not recorded. Null: there is none.
     std::shared_ptr<const HeapCensus> with_objects{};
+    // The containers that gain most bytes, most first. Not recorded. Null: none is known.
+    std::shared_ptr<const std::vector<GrowingHolder>> growing{};
 };
 
 // A census with all its objects, as recordings keep it. In other records a census has no objects.

@@ -207,8 +207,11 @@ class CensusTaker {
         if (inherited) runs += inherited->runs().size() * sizeof(HeapRange) * 2;
         const std::uint64_t most_bytes = budget_.memory.n - std::min(budget_.memory.n / 2, runs);
         try {
-            census_.objects = std::make_shared<ObjectCensus>(take_object_census(
-                heap, most_bytes, ReadDeadline(budget_.objects_time, deadline_.wall_left()), census_.incomplete));
+            std::vector<ContainerPlace> places;
+            const ReadDeadline objects_deadline(budget_.objects_time, deadline_.wall_left());
+            census_.objects = std::make_shared<ObjectCensus>(
+                take_object_census(heap, most_bytes, objects_deadline, census_.incomplete, places));
+            census_.places = std::make_shared<const std::vector<ContainerPlace>>(std::move(places));
         } catch (const std::bad_alloc&) {  // the census keeps its parts, which are complete
             count(HeapGap::too_many);
         }

@@ -25,10 +25,10 @@ Error ended(const ProcessId& process) {
 
 }  // namespace
 
-HeapRecorder::HeapRecorder(Read read, Complete complete, Seconds again)
+HeapRecorder::HeapRecorder(Read read, Complete complete, Seconds again, unsigned cores)
     : read_(std::move(read)),
       complete_(std::move(complete)),
-      schedule_(again),
+      schedule_(again, cores),
       asked_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void HeapRecorder::want(Seconds now, const std::vector<CensusWish>& wishes) {

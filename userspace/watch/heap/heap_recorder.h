@@ -26,7 +26,8 @@ class HeapRecorder {
     // Adds names that only the watcher knows to a census.
     using Complete = std::function<void(HeapCensus&)>;
     // `again`: the shortest time between two censuses of a process that memscope takes by itself.
-    explicit HeapRecorder(Read read, Complete complete, Seconds again = CensusSchedule::kAgain);
+    // `cores`: of the machine, on which the budget depends.
+    explicit HeapRecorder(Read read, Complete complete, Seconds again = CensusSchedule::kAgain, unsigned cores = 1);
 
     void want(Seconds now, const std::vector<CensusWish>& wishes);
     // Takes the answer of the helper, and requests the next census. Called once per tick, and when fd() or the helper's

@@ -1,6 +1,7 @@
 #include "watch/heap/target_heap.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "analysis/heap/held_objects.h"
@@ -11,7 +12,7 @@ namespace memscope {
 namespace {
 
 constexpr Bytes kLeastGrowth{std::uint64_t{4} << 20};  // before another early census is wanted
-constexpr int kMostEarly = 3;
+constexpr int kMostEarly = 4;
 
 const Process* find(const TargetSnapshot& out, const ProcessId& id) {
     const auto process =
@@ -25,10 +26,21 @@ const Process* find(const TargetSnapshot& out, pid_t pid) {
     return process != out.processes.end() && process->task.id.pid == pid ? &*process : nullptr;
 }
 
-// Only DataLoader workers of one loader do the same work. Ranks and helpers do not.
+// DataLoader workers of one loader do the same work, and so do the trainers of all ranks. Helpers do not.
 bool is_mate(const Process& a, const Process& b) {
-    return a.role == Role::dataloader_worker && a.task.id != b.task.id &&
+    if (a.task.id == b.task.id) return false;
+    if (a.role == Role::trainer && a.own_rank() && b.own_rank() && a.own_rank() != b.own_rank())
+        return are_alike({a.role}, a.own_anon(), {b.role}, b.own_anon());
+    return a.role == Role::dataloader_worker &&
            are_alike({a.role, a.rank}, a.own_anon(), {b.role, b.rank}, b.own_anon());
+}
+
+// Adds the process unless a process that does the same work is there.
+bool add_unlike(std::vector<ProcessId>& chosen, const Process& process, const TargetSnapshot& out) {
+    for (const ProcessId& id : chosen)
+        if (id == process.task.id || is_mate(process, *find(out, id))) return false;
+    chosen.push_back(process.task.id);
+    return true;
 }
 
 // The process that holds the most memory of this GPU.
@@ -62,6 +74,59 @@ std::vector<const Process*> growing(const TargetSnapshot& out) {
     return processes;
 }
 
+// The container at this address. Null if the census does not list it.
+const Holder* find(const HeapCensus* census, std::uint64_t address) {
+    if (!census || !census->objects || address == 0) return nullptr;
+    const auto found = std::ranges::find(census->objects->holders, address, &Holder::address);
+    return found == census->objects->holders.end() ? nullptr : &*found;
+}
+
+// What an item adds. Measured between two censuses if both list the container, because old items can have another size.
+double bytes_per_item(const Holder& now, const Holder* before, Bytes Holder::* memory) {
+    if (before && before->length < now.length && (before->*memory) < (now.*memory))
+        return static_cast<double>((now.*memory).n - (before->*memory).n) /
+               static_cast<double>(now.length - before->length);
+    return now.length == 0 ? 0 : static_cast<double>((now.*memory).n) / static_cast<double>(now.length);
+}
+
+// Adds what is known from the lengths of the containers between the censuses.
+void add_lengths(ProcessHeap& heap, const HeapCensus* baseline, const ContainerCurves& curves) {
+    if (heap.held)
+        for (HolderChange& change : heap.held->holders) {
+            change.items_per_second = curves.items_per_second(change.holder.address);
+            change.first_seen = curves.first_seen(change.holder.address);
+        }
+    std::vector<GrowingHolder> growing;
+    for (const GrowingContainer& gain : curves.growing()) {
+        const Holder* holder = find(heap.with_objects.get(), gain.address);
+        const Holder* before = find(baseline, gain.address);
+        if (!holder) holder = before;
+        if (!holder) continue;
+        growing.push_back({.holder = *holder,
+                           .gain = gain,
+                           .host_per_item = bytes_per_item(*holder, before, &Holder::retained),
+                           .device_per_item = bytes_per_item(*holder, before, &Holder::retained_device)});
+    }
+    if (growing.empty()) return;
+    std::ranges::stable_sort(growing, std::greater{}, [](const GrowingHolder& each) {
+        return each.gain.per_second * (each.host_per_item + each.device_per_item);
+    });
+    if (growing.size() > GrowingHolder::kMost) growing.resize(GrowingHolder::kMost);
+    heap.growing = std::make_shared<const std::vector<GrowingHolder>>(std::move(growing));
+}
+
+Bytes resident(const Process& process) {
+    return process.task.memory ? process.task.memory->anon + process.task.memory->file : Bytes{};
+}
+
+// Tensors on a GPU grow without memory of the host.
+bool has_growing_holder(const ProcessHeap& heap) {
+    constexpr double kLeast = 1 << 20;  // bytes
+    return heap.growing && std::ranges::any_of(*heap.growing, [](const GrowingHolder& each) {
+               return static_cast<double>(each.gain.gained) * (each.host_per_item + each.device_per_item) >= kLeast;
+           });
+}
+
 bool leaks(const TargetSnapshot& out) {
     return std::ranges::any_of(out.verdicts, [](const ScopeVerdict& verdict) {
         return verdict.scope != VerdictScope::pinned && verdict.judgement.verdict == Verdict::leaking;
@@ -72,6 +137,7 @@ bool leaks(const TargetSnapshot& out) {
 
 void TargetHeap::add(HeapCensus census) {
     const ProcessId process = census.process;
+    if (census.objects) saved_ = std::max(saved_ - census.taken, Seconds{});
     auto found = kept_.find(process);
     if (found != kept_.end()) {
         found->second.earlier = std::exchange(found->second.census, std::move(census));
@@ -98,7 +164,7 @@ void TargetHeap::add_objects(Kept& kept) {
     if (!kept.baseline) kept.baseline = kept.with_objects;
 }
 
-void TargetHeap::describe(TargetSnapshot& out) {
+void TargetHeap::describe(TargetSnapshot& out, const ContainerWatch* containers) {
     std::erase_if(kept_, [&](const auto& entry) {
         const Process* process = find(out, entry.first);
         if (!process) return true;
@@ -108,6 +174,8 @@ void TargetHeap::describe(TargetSnapshot& out) {
                                                               .earlier = kept.earlier,
                                                               .held = kept.held,
                                                               .with_objects = kept.with_objects});
+        if (const ContainerCurves* curves = containers ? containers->find(entry.first) : nullptr)
+            add_lengths(heap, kept.baseline.get(), *curves);
         if (heap.held)
             heap.held->alike = static_cast<std::uint64_t>(
                 std::ranges::count_if(out.processes, [&](const Process& each) { return is_mate(*process, each); }));
@@ -153,39 +221,44 @@ std::optional<CensusWish> TargetHeap::early_census(Seconds now, const TargetSnap
         if (early_ == kMostEarly || !process || kept == kept_.end() || !kept->second.with_objects) return std::nullopt;
         const bool answered = kept->second.held && names_holder(*kept->second.held);
         if (answered || kept->second.with_objects->time <= early_census_seen_.value_or(0)) return std::nullopt;
-        if (process->own_anon() < kept->second.census.anon + kLeastGrowth) return std::nullopt;
+        const auto heap = std::ranges::find(out.heap, *early_process_, [](const auto& h) { return h.census.process; });
+        if (process->own_anon() < kept->second.census.anon + kLeastGrowth &&
+            (heap == out.heap.end() || !has_growing_holder(*heap)))
+            return std::nullopt;
         early_census_seen_ = kept->second.with_objects->time;  // no other wish until the next census is complete
     } else {
         const std::vector<CensusWish> largest = largest_processes(out.processes);
         if (largest.empty()) return std::nullopt;
-        if (!began_) began_ = now;
-        if (now - *began_ < early_census_after_) return std::nullopt;
-        early_process_ = largest.front().process;
-        process = find(out, *early_process_);
+        process = find(out, largest.front().process);
+        const Seconds age = now - std::chrono::nanoseconds(process->task.id.start_ns);
+        if (!start_.has_calmed(now, resident(*process), age)) return std::nullopt;
+        early_process_ = process->task.id;
     }
     ++early_;
-    return CensusWish{.process = process->task.id, .anon = process->own_anon(), .objects = true, .soon = true};
+    return CensusWish{
+        .process = process->task.id, .anon = process->own_anon(), .objects = true, .soon = true, .saved = saved_};
 }
 
-std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& out, bool only_target) {
+std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& out, bool few_targets) {
     using Reason = CensusTrigger::Reason;
     Reason reason = trigger_.update(now, out);
     if (reason == Reason::none && leaks(out) && lacks_difference(out)) reason = Reason::urgent;
     if (reason == Reason::none) {
-        const auto wish = only_target ? early_census(now, out) : std::nullopt;
+        const auto wish = few_targets ? early_census(now, out) : std::nullopt;
         return wish ? std::vector{*wish} : std::vector<CensusWish>{};
     }
     std::vector<CensusWish> wishes = largest_processes(out.processes);
-    for (CensusWish& wish : wishes) {
-        wish.urgent = reason != Reason::warmup_ended;
-        wish.objects = reason == Reason::warmup_ended;
-    }
+    for (CensusWish& wish : wishes) wish.urgent = reason != Reason::warmup_ended;
     if (reason == Reason::warmup_ended) {
-        for (const CensusWish& wish : wishes) rebase_.insert(wish.process);
+        std::vector<ProcessId> read;
+        for (CensusWish& wish : wishes) {
+            wish.objects = add_unlike(read, *find(out, wish.process), out);
+            if (wish.objects) rebase_.insert(wish.process);
+        }
         return wishes;
     }
     std::vector<ProcessId> read;
-    for (const Process* process : growing(out)) read.push_back(stand_in(*process, out)->task.id);
+    for (const Process* process : growing(out)) add_unlike(read, *stand_in(*process, out), out);
     if (read.empty() && !wishes.empty()) read.push_back(wishes.front().process);
     for (const ProcessId& id : read) {
         const Process& process = *find(out, id);

@@ -7,6 +7,7 @@
 
 #include "analysis/heap/census_schedule.h"
 #include "model/snapshot.h"
+#include "watch/heap/container_watch.h"
 
 namespace memscope {
 
@@ -16,14 +17,15 @@ namespace memscope {
 class TargetHeap {
   public:
     // `while_leaking`: see CensusTrigger.
-    explicit TargetHeap(Seconds while_leaking) : early_census_after_(while_leaking / 90), trigger_(while_leaking) {}
+    explicit TargetHeap(Seconds while_leaking) : start_(while_leaking / 180), trigger_(while_leaking) {}
 
     void add(HeapCensus census);
-    // Fills in `heap`. Drops the censuses of processes that are gone.
-    void describe(TargetSnapshot& out);
+    // Fills in `heap`. Drops the censuses of processes that are gone. `containers`: their lengths since the censuses;
+    // null: not known.
+    void describe(TargetSnapshot& out, const ContainerWatch* containers = nullptr);
     // The censuses that are wanted because of this tick. `out` has its processes, heap, verdicts and precursors.
-    // `only_target`: nothing else is watched, so the user probably waits for an answer about this target.
-    std::vector<CensusWish> wishes(Seconds now, const TargetSnapshot& out, bool only_target = false);
+    // `few_targets`: so few are watched that the user probably waits for an answer about each of them.
+    std::vector<CensusWish> wishes(Seconds now, const TargetSnapshot& out, bool few_targets = false);
 
     Bytes objects_size() const;              // memory of the censuses with objects
     std::optional<double> oldest_objects();  // oldest time of a latest census with objects
@@ -48,8 +50,8 @@ class TargetHeap {
 
     std::map<ProcessId, Kept> kept_{};
     std::set<ProcessId> rebase_{};  // the next census with objects becomes the baseline
-    Seconds early_census_after_;
-    std::optional<Seconds> began_{};  // when a process was first large enough
+    StartWatch start_;
+    Seconds saved_ = CensusSchedule::kSaved;
     std::optional<ProcessId> early_process_{};
     std::optional<double> early_census_seen_{};  // time of the census that led to the latest wish
     int early_ = 0;                              // number of early censuses that were wanted

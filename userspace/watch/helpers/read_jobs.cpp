@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "sources/gpu/probed_libraries.h"
 #include "sources/heap/heap_census.h"
+#include "sources/heap/python/container_lengths.h"
 #include "sources/proc/numa.h"
 #include "sources/proc/pagemap.h"
 #include "sources/proc/shm.h"
@@ -83,6 +84,8 @@ class Helper {
                 return done<HeapJob>(job);
             case ReadJob::pages:
                 return done<PagesJob>(job);
+            case ReadJob::lengths:
+                return done<LengthsJob>(job);
         }
         return failed();
     }
@@ -215,6 +218,16 @@ class Helper {
                                             "may use",
                                             job.pid, human_size(memory_limit())));
         }
+    }
+
+    Result<LengthsAnswer> answer_to(const LengthsJob& job) const {
+        const Seconds began = thread_cpu_time();
+        LengthsAnswer answer{.time = read_clock().unix_seconds};
+        auto readings = read_container_lengths(root_, job.id, job.places);
+        if (!readings) return readings.error();
+        answer.readings = *std::move(readings);
+        answer.cpu = thread_cpu_time() - began;
+        return answer;
     }
 
     // See limit_memory().

@@ -37,7 +37,8 @@ enum class ReadJob : std::uint32_t {
     shm,
     nodes,
     heap,
-    pages
+    pages,
+    lengths
 };
 
 struct DetailsJob {  // command line, environment
@@ -185,12 +186,28 @@ struct PagesJob {  // which of these pages of a process are gone
     pid_t asked_of() const { return id.pid; }
 };
 
+struct LengthsAnswer {
+    std::vector<ContainerReading> readings{};  // as `places` of the job
+    double time = 0;                           // seconds since 1970
+    Seconds cpu{};
+    auto fields() { return std::tie(readings, time, cpu); }
+};
+struct LengthsJob {  // the lengths of containers of Python; only for ReadHelpers::heap
+    static constexpr ReadJob kKind = ReadJob::lengths;
+    using Answer = LengthsAnswer;
+    ProcessId id{};
+    std::uint64_t number = 0;
+    std::vector<ContainerPlace> places{};
+    auto fields() { return std::tie(id, number, places); }
+    pid_t asked_of() const { return id.pid; }
+};
+
 // Runs in a helper process: does jobs until the socket is closed.
 void serve_read_jobs(const SysRoot& root, Fd socket);
 
 // The helpers of a watcher: one for short jobs of a tick; one for long jobs, so that short jobs do not wait for them;
-// one for threads that may wait; one with a memory limit for heap censuses; and the probe holders. Must be started
-// while the process has one thread.
+// one for threads that may wait; one with a memory limit for heap censuses and lengths of containers; and the probe
+// holders. Must be started while the process has one thread.
 struct ReadHelpers {
     ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
     // Whether user probes may be attached, and whether the kernel attaches several at once. This decides which
@@ -203,7 +220,7 @@ struct ReadHelpers {
     ProcessReader quick;
     ProcessReader slow;
     ProcessReader patient;  // for call() only
-    ProcessReader heap;     // for HeapJob
+    ProcessReader heap;     // for HeapJob and LengthsJob
     ProbeHolders probes;
 
     void pump() {

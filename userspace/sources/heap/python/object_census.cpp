@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "sources/heap/library_bss.h"
 #include "sources/heap/native_blocks.h"
+#include "sources/heap/python/container_places.h"
 #include "sources/heap/python/dominators.h"
 #include "sources/heap/python/native_owners.h"
 #include "sources/heap/python/object_graph.h"
@@ -54,6 +55,7 @@ class ObjectCensusTaker {
         if (!deadline_.has_passed()) find_holders();
     }
     std::uint64_t left_out() const { return left_out_; }
+    std::vector<ContainerPlace> take_places() { return std::move(places_); }
 
   private:
     // Keeps the largest groups.
@@ -342,6 +344,7 @@ class ObjectCensusTaker {
         const std::vector<Candidate> candidates = find_candidates(retained, paths);
         find_garbage();
         find_unexplained(retained);
+        places_ = find_container_places(graph_, paths, [&](NodeNumber node) { return retained.of(node); });
         retained = {};
         std::vector<NodeNumber> nodes;
         nodes.reserve(candidates.size());
@@ -589,6 +592,7 @@ class ObjectCensusTaker {
     ObjectCensus& census_;
     std::unordered_map<NodeNumber, std::uint64_t> native_bytes_{};   // of blocks that garbage owns
     std::unordered_map<std::uint32_t, std::uint64_t> host_bytes_{};  // of storages, by index of the tensors' type
+    std::vector<ContainerPlace> places_{};
     std::uint64_t left_out_ = 0;
 };
 
@@ -623,7 +627,7 @@ ObjectCensus refused(ObjectsRefusal why) {
 }  // namespace
 
 ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes, const ReadDeadline& deadline,
-                                std::map<HeapGap, std::uint64_t>& incomplete) {
+                                std::map<HeapGap, std::uint64_t>& incomplete, std::vector<ContainerPlace>& places) {
     if (heap.debug_build) return refused(ObjectsRefusal::debug_build);
     // The graph is built in two thirds of the time, because dominators and paths follow.
     const ReadDeadline for_graph = deadline.sooner(deadline.left() * 0.65);
@@ -674,6 +678,7 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
     if (heap.inherited) census.inherited = Bytes{heap.inherited->total()};
     ObjectCensusTaker taker(heap, graph, known_blocks, owners ? &*owners : nullptr, roots, deadline, census);
     taker.take();
+    places = taker.take_places();
     const ObjectGraph::Gaps& gaps = graph.gaps();
     const auto count = [&](HeapGap gap, std::uint64_t times) {
         if (times > 0) incomplete[gap] += times;

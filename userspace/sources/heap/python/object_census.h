@@ -38,8 +38,9 @@ struct PythonHeap {
 };
 
 // Reads the Python objects of a process: types, tensors, arrays, and the containers that hold them. `most_bytes` bounds
-// the memory that this takes. Parts that were not read are counted in `incomplete`.
+// the memory that this takes. Parts that were not read are counted in `incomplete`. `places`: where the lengths of its
+// containers are.
 ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes, const ReadDeadline& deadline,
-                                std::map<HeapGap, std::uint64_t>& incomplete);
+                                std::map<HeapGap, std::uint64_t>& incomplete, std::vector<ContainerPlace>& places);
 
 }  // namespace memscope
