@@ -306,8 +306,10 @@ void Collector::take_censuses(const Now& now) {
     read_lengths();
 }
 
-// Reads the lengths of containers of Python between the censuses.
+// Reads the lengths of containers of Python between the censuses. Not during a census, which keeps the helper busy for
+// seconds: a job has megabytes, and each question repeats it.
 void Collector::read_lengths() {
+    if (heap_->is_taking() && !state_.containers().is_waiting()) return;
     state_.containers().pump(boot_time(), state_.processes().living(),
                              [this](const LengthsJob& job) { return reads_->heap.ask(job); });
 }

@@ -368,10 +368,14 @@ int Loop::finish() {
     return status == 0 && has_failed_verdict() ? kFailedOn : status;
 }
 
-// A target has a verdict of --fail-on at the end.
+// A target has a verdict of --fail-on at the end, or a suspected leak if --fail-on names that.
 bool Loop::has_failed_verdict() const {
     return latest_ && std::ranges::any_of(latest_->targets, [this](const TargetSnapshot& target) {
                const ScopeVerdict* verdict = target.verdict();
+               if (parts_.options.fail_on_suspected &&
+                   std::ranges::any_of(target.verdicts,
+                                       [](const ScopeVerdict& each) { return each.suspect.has_value(); }))
+                   return true;
                return verdict && std::ranges::count(parts_.options.fail_on, verdict->judgement.verdict) > 0;
            });
 }

@@ -34,6 +34,7 @@ struct WatchOptions {
     double growth_budget = 0.01;                // maximum cost, as a share of the CPU time of growing processes
     Seconds growth_window{60};                  // the cost is averaged over this time
     Seconds warmup = std::chrono::minutes(20);  // growth that ends within this time since the start is no leak
+    bool fail_on_suspected = false;             // a suspected leak at the end does so, too
     std::vector<Verdict> fail_on{};             // final verdicts that make memscope exit with a failure
     // Shortest time between two heap censuses of a process that memscope takes by itself; only tests and the demo
     // change it.

@@ -26,7 +26,7 @@ constexpr double kShareOfCore = 0.01, kShareOfAllCores = 0.001, kMostOfCore = 0.
 constexpr double kWithoutObjects = 0.1;  // part of the budget
 // Growth in the window of StartWatch.
 constexpr double kCalm = 0.2;                              // share of the largest one
-constexpr std::uint64_t kLittle = std::uint64_t{4} << 20;  // bytes
+constexpr std::uint64_t kLittle = std::uint64_t{1} << 20;  // bytes
 constexpr double kYoung = 12;                              // age of a process, in windows
 
 }  // namespace
@@ -88,14 +88,14 @@ CensusTrigger::Reason CensusTrigger::update(Seconds now, const TargetSnapshot& t
     return urgent ? Reason::urgent : warmup_ended ? Reason::warmup_ended : Reason::none;
 }
 
-bool StartWatch::has_calmed(Seconds now, Bytes resident, Seconds age) {
+bool StartWatch::has_calmed(Seconds now, Bytes files, Seconds age) {
     if (!began_) began_ = now;
-    sizes_.push_back({now, resident});
+    sizes_.push_back({now, files});
     // The oldest size is the last one that is at least a window old.
     while (sizes_.size() > 1 && now - sizes_[1].at >= window_) sizes_.pop_front();
     if (now - *began_ < window_) return false;
-    const std::uint64_t then = sizes_.front().resident.n;
-    const std::uint64_t grown = resident.n - std::min(resident.n, then);
+    const std::uint64_t then = sizes_.front().files.n;
+    const std::uint64_t grown = files.n - std::min(files.n, then);
     fastest_ = std::max(fastest_, grown);
     return grown < kLittle || static_cast<double>(grown) < kCalm * static_cast<double>(fastest_) ||
            age >= kYoung * window_ || now - *began_ >= kLatest * window_;

@@ -56,18 +56,18 @@ class CensusTrigger {
 // nothing about the program, and its containers grow until the imports end.
 class StartWatch {
   public:
-    // `window`: the growth of this time is compared with that of the same time before.
+    // `window`: growth is measured over this time.
     explicit StartWatch(Seconds window) : window_(window) {}
-    // Called once per tick. `resident`: memory of the process, with its pages of files. `age`: of the process. True
-    // once it grows at less than a fifth of its fastest rate, or by little; for a process that is not young, after one
-    // window; at the latest after kLatest windows.
-    bool has_calmed(Seconds now, Bytes resident, Seconds age);
+    // Called once per tick. `files`: resident pages of files, because imports map libraries. `age`: of the process.
+    // True once they grow at less than a fifth of their fastest rate, or by little; for a process that is not young,
+    // after one window; at the latest after kLatest windows.
+    bool has_calmed(Seconds now, Bytes files, Seconds age);
 
   private:
     static constexpr double kLatest = 6;
     struct Size {
         Seconds at{};
-        Bytes resident{};
+        Bytes files{};
     };
     Seconds window_;
     std::optional<Seconds> began_{};

@@ -106,15 +106,17 @@ void ContainerCurves::note(double time, std::uint64_t length, Curve& curve) {
         if (length == before || gaining_.size() >= kMostGaining) return;
         gain = gaining_.emplace(curve.place.address, Gain{.since = read, .gained_at = read, .from = before}).first;
     }
-    ++gain->second.looks_taken;
-    const Seconds pause{time - gain->second.gained_at};
+    Gain& its = gain->second;
+    const Seconds pause{time - its.gained_at};
     if (length > before) {
-        ++gain->second.looks;
-        gain->second.longest_pause = std::max(gain->second.longest_pause, pause);
-        gain->second.gained_at = time;
+        ++its.looks;
+        if (its.pauses) its.longest_pause = std::max(its.longest_pause, pause);
+        its.gained_at = time;
     } else if (pause > kEndOfGain) {
         gaining_.erase(gain);
+        return;
     }
+    its.pauses = length == before;
 }
 
 // It may be another container at the same address.
@@ -138,9 +140,9 @@ std::vector<GrowingContainer> ContainerCurves::growing() const {
                        .gained = gained,
                        .since = gain.since,
                        .gained_at = gain.gained_at,
+                       .read_at = curve->read,
                        .looks = gain.looks,
-                       .looks_taken = gain.looks_taken,
-                       .longest_pause = std::max(gain.longest_pause, Seconds{curve->read - gain.gained_at}),
+                       .longest_pause = gain.longest_pause,
                        .per_second = static_cast<double>(gained) / (curve->read - gain.since)});
     }
     return all;

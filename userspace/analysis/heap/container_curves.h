@@ -25,7 +25,7 @@ class ContainerCurves {
     void add(double time, std::span<const ContainerPlace> places, std::span<const ContainerReading> readings);
 
     // Those that gain, if they have gained at two looks at least.
-    std::vector<GrowingContainer> growing() const;
+    std::vector<GrowingContainer> growing() const;  // by address
     bool gains() const { return !gaining_.empty(); }
     std::size_t size() const { return curves_.size(); }
 
@@ -47,8 +47,9 @@ class ContainerCurves {
     struct Gain {
         double since = 0, gained_at = 0;
         std::uint64_t from = 0;  // length
-        std::uint64_t looks = 0, looks_taken = 0;
+        std::uint64_t looks = 0;
         Seconds longest_pause{};
+        bool pauses = false;  // it has not gained at the last look
     };
     const Curve* find(std::uint64_t address) const;
     void add(double time, const ContainerReading& reading, Curve& curve);

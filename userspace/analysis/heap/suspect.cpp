@@ -1,6 +1,7 @@
 #include "analysis/heap/suspect.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -13,15 +14,18 @@ constexpr Seconds kTimeOfGain{30};
 constexpr std::uint64_t kLooksWithGain = 5;  // at which it has gained
 constexpr double kLongestPause = 1.0 / 3;    // between two gains, as a share of the whole time
 constexpr Seconds kUsualPause{15};           // two looks may see no gain of a container that gains slowly
+constexpr Seconds kFresh{90};                // since the last look
 constexpr double kShareOfGrowth = 0.1;       // of the growth of the scope
 constexpr double kRealBytes = 1 << 20;
 
-// It has gained at regular times, and has not stopped.
+// It has gained at regular times, and has not stopped. While a long census keeps the helper busy there are no looks: a
+// container that is not read has not stopped.
 bool gains_steadily(const GrowingContainer& gain, double now) {
-    const double time = gain.gained_at - gain.since;
-    return time >= kTimeOfGain.count() && gain.looks >= kLooksWithGain &&
-           gain.longest_pause.count() <= std::max(kLongestPause * time, kUsualPause.count()) &&
-           now - gain.gained_at <= std::max(2 * gain.longest_pause.count(), kUsualPause.count());
+    const Seconds time{gain.gained_at - gain.since};
+    return time >= kTimeOfGain && gain.looks >= kLooksWithGain &&
+           gain.longest_pause <= std::max(kLongestPause * time, kUsualPause) &&
+           Seconds{gain.read_at - gain.gained_at} <= std::max(2 * gain.longest_pause, kUsualPause) &&
+           Seconds{now - gain.read_at} <= kFresh;
 }
 
 // Growth of a series since a time, or since its beginning if that is later.
@@ -33,7 +37,8 @@ double grown_since(const Series& series, Seconds since) {
 }
 
 std::string rate_text(double per_second) {
-    return per_second >= 10 ? fmt::format("{:.0f}", per_second) : fmt::format("{:.1f}", per_second);
+    return per_second >= 10 ? grouped(static_cast<std::uint64_t>(std::lround(per_second)))
+                            : fmt::format("{:.1f}", per_second);
 }
 
 }  // namespace
@@ -66,7 +71,7 @@ std::optional<Suspect> suspected_holder(const TargetSnapshot& target, const Scop
                         .share = std::min(gained / scope, 1.0),
                         .since = each.gain.since,
                         .text = fmt::format(
-                            "Suspected leak: `{}` ({}) grows by {} objects a second and {}{}/s; it "
+                            "Suspected leak: `{}` ({}) grows by {} objects a second and {}/s{}; it "
                             "has given nothing back for {}.",
                             printable(each.holder.path), printable(each.holder.type), rate_text(each.gain.per_second),
                             human_size(Bytes{static_cast<std::uint64_t>(per_second)}),

@@ -199,9 +199,22 @@ Status set_warmup(WatchOptions& options, std::string_view value) {
 }
 
 Status set_fail_on(WatchOptions& options, std::string_view value) {
-    auto verdicts = verdicts_of(value);
-    if (!verdicts) return verdicts.error();
-    options.fail_on = *std::move(verdicts);
+    constexpr std::string_view kSuspected = "suspected";
+    bool suspected = false;
+    std::string rest;
+    for (const std::string_view each : split(value, ',')) {
+        const bool is_suspected = trimmed(each) == kSuspected;
+        suspected = suspected || is_suspected;
+        if (!is_suspected) rest += (rest.empty() ? "" : ",") + std::string(each);
+    }
+    std::vector<Verdict> verdicts;
+    if (!rest.empty() || !suspected) {
+        auto named = verdicts_of(rest.empty() ? value : rest);
+        if (!named) return named.error();
+        verdicts = *std::move(named);
+    }
+    options.fail_on = std::move(verdicts);
+    options.fail_on_suspected = suspected;
     return Done{};
 }
 

@@ -95,7 +95,8 @@ Options for watching:
   --warmup TIME      growth since the start that ends within this time is not a
                      leak (default 20m)
   --fail-on WORDS    exit with 3 if the last verdict is one of these words:
-                     leaking, or several words with commas
+                     leaking, or several words with commas; suspected:
+                     a container is suspected to leak
   --wait             wait for a cgroup that does not exist yet
   --interval TIME    time between two samples, 50ms to 1h (default 1s)
   --duration TIME    end after this time, or this time after the start of the

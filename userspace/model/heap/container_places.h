@@ -42,13 +42,13 @@ constexpr std::size_t kMostContainerPlaces = 50'000;
 struct GrowingContainer {
     std::uint64_t address = 0;
     std::uint64_t length = 0;
-    std::uint64_t gained = 0;       // items since then
-    double since = 0;               // seconds since 1970: the last reading before it began to gain
-    double gained_at = 0;           // seconds since 1970: the last reading at which it had gained
-    std::uint64_t looks = 0;        // readings since then at which it had gained
-    std::uint64_t looks_taken = 0;  // all readings since then
-    Seconds longest_pause{};        // between two readings at which it had gained
-    double per_second = 0;          // items, since then
+    std::uint64_t gained = 0;  // items since then
+    double since = 0;          // seconds since 1970: the last reading before it began to gain
+    double gained_at = 0;      // seconds since 1970: the last reading at which it had gained
+    double read_at = 0;        // seconds since 1970: the last reading
+    std::uint64_t looks = 0;   // readings since then at which it had gained
+    Seconds longest_pause{};   // between two gains, if there was a look between them
+    double per_second = 0;     // items, since then
 };
 
 }  // namespace memscope

@@ -127,7 +127,12 @@ void write_held(JsonWriter& json, std::string_view key, const std::optional<Held
                 });
         });
         json.list("holders", [&] {
-            for (const HolderChange& each : held->holders) json.object([&] { write_holder(json, each.holder, each); });
+            for (const HolderChange& each : held->holders)
+                json.object([&] {
+                    write_holder(json, each.holder, each);
+                    json.field("items_per_second", each.items_per_second);
+                    json.field("first_seen_seconds", each.first_seen);
+                });
         });
         json.list("others", [&] {
             for (const OtherGrowth& each : held->others)

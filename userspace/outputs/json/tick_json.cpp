@@ -317,7 +317,19 @@ void write_cause(JsonWriter& json, const std::optional<GrowthCause>& cause) {
     });
 }
 
-void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
+void write_suspect(JsonWriter& json, const std::optional<Suspect>& suspect, double now) {
+    if (!suspect) return json.field("suspect", nullptr);
+    json.object("suspect", [&] {
+        json.field("kind", name_of(suspect->kind));
+        json.field("name", suspect->name);
+        json.field("bytes_per_second", rounded(suspect->bytes_per_second));
+        json.field("share", suspect->share);
+        json.field("since_seconds", rounded(std::max(now - suspect->since, 0.0)));
+        json.field("text", suspect->text);
+    });
+}
+
+void write_scope(JsonWriter& json, const ScopeVerdict& verdict, double now) {
     json.field("scope", name_of(verdict.scope));
     json.field("role", verdict.role ? std::optional(name_of(verdict.role->role)) : std::nullopt);
     json.field("rank", verdict.role ? verdict.role->rank : std::nullopt);
@@ -327,6 +339,7 @@ void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
     write_lines(json, verdict.lines);
     write_cause(json, verdict.cause);
     json.field("holders", or_null(verdict.holders));
+    write_suspect(json, verdict.suspect, now);
 }
 
 // The forecast is about the limit that is reached first. The effective limit, the one with the least headroom, may be
@@ -399,7 +412,8 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
         else
             json.field("shm", nullptr);
         json.list("verdicts", [&] {
-            for (const ScopeVerdict& verdict : target.verdicts) json.object([&] { write_scope(json, verdict); });
+            for (const ScopeVerdict& verdict : target.verdicts)
+                json.object([&] { write_scope(json, verdict, snapshot.time); });
         });
         write_forecast(json, target);
         json.list("precursors", [&] {

@@ -38,6 +38,12 @@ void verdicts(const Snapshot& snapshot, Samples& out) {
     });
 }
 
+void suspected(const Snapshot& snapshot, Samples& out) {
+    each_scope(snapshot, [&](const ScopeVerdict& verdict, const std::vector<std::string>& labels) {
+        out.add(labels, verdict.suspect ? 1 : 0);
+    });
+}
+
 // A spike that would cross the limit is exported as basis `leak`: both end in a kill, and the label has no value for
 // spikes.
 void eta(const Snapshot& snapshot, Samples& out) {
@@ -92,6 +98,12 @@ constexpr Metric kVerdictMetrics[] = {
      "1 for the current verdict (insufficient, warming_up, stable, spiky, leaking), 0 for the others.",
      {"target", "scope", "role", "rank", "gpu", "verdict"},
      verdicts},
+    {"memscope_leak_suspected",
+     kGauge,
+     "1 while a container of Python is suspected to leak before there is a verdict: it has gained items for 30 s, has "
+     "given none back, and is a meaningful part of the growth of the scope; otherwise 0.",
+     {"target", "scope", "role", "rank", "gpu"},
+     suspected},
     {"memscope_oom_eta_seconds",
      kGauge,
      "Time until a limit is reached (the first of its own, its ancestors' and the host's), or a GPU is full, if growth "

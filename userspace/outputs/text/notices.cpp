@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <iterator>
+#include <set>
 
 #include "analysis/limits/limit_sentence.h"
 #include "base/text.h"
@@ -168,6 +169,19 @@ void verdict(const TargetSnapshot* before, const TargetSnapshot& now, std::vecto
     lines.push_back(fmt::format("{}: {}", word(is), now.verdict()->explanation));
 }
 
+// A line when a container is suspected for the first time, or another one than before.
+void suspects(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    const auto suspected = [](const TargetSnapshot* target, const std::string& name) {
+        return target && std::ranges::any_of(target->verdicts, [&](const ScopeVerdict& verdict) {
+                   return verdict.suspect && verdict.suspect->name == name;
+               });
+    };
+    std::set<std::string> said;  // the scope of a role can have the same suspect
+    for (const ScopeVerdict& verdict : now.verdicts)
+        if (verdict.suspect && !suspected(before, verdict.suspect->name) && said.insert(verdict.suspect->name).second)
+            lines.push_back(printable(verdict.suspect->text));
+}
+
 // A leak on a GPU gets a line of its own, because the verdict of the target is about host memory.
 void gpu_verdicts(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
     const auto leaks = [](const TargetSnapshot& target, const GpuId& id) {
@@ -258,6 +272,7 @@ std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSna
         lines.push_back(fmt::format("empty: all processes have ended, {} stay charged", human_size(now.memory.usage)));
     }
     verdict(before, now, lines);
+    suspects(before, now, lines);
     free_memory(now, lines);
     holders(now, lines);
     gpu_verdicts(before, now, lines);

@@ -30,6 +30,8 @@ class ContainerWatch {
     // helper's descriptor is readable. `now`: boot clock.
     void pump(Seconds now, const ProcessTable::Living& living, const Read& read);
 
+    bool is_waiting() const { return current_.has_value(); }  // for the answer of the helper
+
     const ContainerCurves* find(const ProcessId& process) const;
     std::size_t containers() const;
 

@@ -40,6 +40,8 @@ class HeapRecorder {
     // each process. The helper's ProcessReader reports other failures, or the process has ended.
     std::vector<Error> take_troubles() { return std::exchange(troubles_, {}); }
 
+    bool is_taking() const { return current_.has_value(); }  // the helper is busy with a census
+
     int fd() const { return asked_.get(); }  // readable when another thread has asked for a census
 
     // From any thread: takes censuses of these processes before those that memscope wants by itself, and returns when

@@ -74,11 +74,16 @@ std::vector<const Process*> growing(const TargetSnapshot& out) {
     return processes;
 }
 
-// The container at this address. Null if the census does not list it.
-const Holder* find(const HeapCensus* census, std::uint64_t address) {
-    if (!census || !census->objects || address == 0) return nullptr;
-    const auto found = std::ranges::find(census->objects->holders, address, &Holder::address);
-    return found == census->objects->holders.end() ? nullptr : &*found;
+// The containers of a census that gain; null for one that it does not list. One pass, because a census lists thousands.
+std::vector<const Holder*> find(const HeapCensus* census, const std::vector<GrowingContainer>& growing) {
+    std::vector<const Holder*> found(growing.size(), nullptr);
+    if (!census || !census->objects) return found;
+    for (const Holder& holder : census->objects->holders) {
+        const auto place = std::ranges::lower_bound(growing, holder.address, {}, &GrowingContainer::address);
+        if (place != growing.end() && place->address == holder.address)
+            found[static_cast<std::size_t>(place - growing.begin())] = &holder;
+    }
+    return found;
 }
 
 // What an item adds. Measured between two censuses if both list the container, because old items can have another size.
@@ -96,28 +101,32 @@ void add_lengths(ProcessHeap& heap, const HeapCensus* baseline, const ContainerC
             change.items_per_second = curves.items_per_second(change.holder.address);
             change.first_seen = curves.first_seen(change.holder.address);
         }
-    std::vector<GrowingHolder> growing;
-    for (const GrowingContainer& gain : curves.growing()) {
-        const Holder* holder = find(heap.with_objects.get(), gain.address);
-        const Holder* before = find(baseline, gain.address);
-        if (!holder) holder = before;
-        if (!holder) continue;
-        growing.push_back({.holder = *holder,
-                           .gain = gain,
-                           .host_per_item = bytes_per_item(*holder, before, &Holder::retained),
-                           .device_per_item = bytes_per_item(*holder, before, &Holder::retained_device)});
-    }
+    const std::vector<GrowingContainer> growing = curves.growing();
     if (growing.empty()) return;
-    std::ranges::stable_sort(growing, std::greater{}, [](const GrowingHolder& each) {
-        return each.gain.per_second * (each.host_per_item + each.device_per_item);
+    const std::vector<const Holder*> latest = find(heap.with_objects.get(), growing), before = find(baseline, growing);
+    struct Candidate {
+        std::size_t index = 0;
+        double host = 0, device = 0;  // bytes of an item
+    };
+    std::vector<Candidate> candidates;
+    for (std::size_t i = 0; i < growing.size(); ++i)
+        if (const Holder* holder = latest[i] ? latest[i] : before[i])
+            candidates.push_back({i, bytes_per_item(*holder, before[i], &Holder::retained),
+                                  bytes_per_item(*holder, before[i], &Holder::retained_device)});
+    std::ranges::stable_sort(candidates, std::greater{}, [&](const Candidate& each) {
+        return growing[each.index].per_second * (each.host + each.device);
     });
-    if (growing.size() > GrowingHolder::kMost) growing.resize(GrowingHolder::kMost);
-    heap.growing = std::make_shared<const std::vector<GrowingHolder>>(std::move(growing));
+    if (candidates.size() > GrowingHolder::kMost) candidates.resize(GrowingHolder::kMost);
+    std::vector<GrowingHolder> holders;
+    for (const auto& [i, host, device] : candidates)
+        holders.push_back({.holder = latest[i] ? *latest[i] : *before[i],
+                           .gain = growing[i],
+                           .host_per_item = host,
+                           .device_per_item = device});
+    if (!holders.empty()) heap.growing = std::make_shared<const std::vector<GrowingHolder>>(std::move(holders));
 }
 
-Bytes resident(const Process& process) {
-    return process.task.memory ? process.task.memory->anon + process.task.memory->file : Bytes{};
-}
+Bytes resident_files(const Process& process) { return process.task.memory ? process.task.memory->file : Bytes{}; }
 
 // Tensors on a GPU grow without memory of the host.
 bool has_growing_holder(const ProcessHeap& heap) {
@@ -231,7 +240,7 @@ std::optional<CensusWish> TargetHeap::early_census(Seconds now, const TargetSnap
         if (largest.empty()) return std::nullopt;
         process = find(out, largest.front().process);
         const Seconds age = now - std::chrono::nanoseconds(process->task.id.start_ns);
-        if (!start_.has_calmed(now, resident(*process), age)) return std::nullopt;
+        if (!start_.has_calmed(now, resident_files(*process), age)) return std::nullopt;
         early_process_ = process->task.id;
     }
     ++early_;

@@ -192,20 +192,76 @@ TEST(CensusSchedule, TheFirstCensusOfALeakIsAlwaysTaken) {
     EXPECT_EQ(next(schedule, 40), std::nullopt);
 }
 
-TEST(CensusSchedule, ACensusThatIsWantedSoonComesAfterHalfAMinuteIfTheBudgetAllowsIt) {
+TEST(CensusSchedule, ACensusThatIsWantedSoonComesAfterAQuarterOfAMinuteIfTheBudgetAllowsIt) {
     CensusSchedule schedule;
     const CensusWish wish{.process = kOne, .anon = kGiB, .objects = true, .soon = true};
     schedule.want(Seconds{0}, wish);
     EXPECT_EQ(next(schedule, 0), kOne.pid);
     schedule.took(Seconds{1}, kOne, kGiB, Seconds{1}, true);
     schedule.want(Seconds{10}, wish);
-    EXPECT_EQ(next(schedule, 30), std::nullopt);
-    EXPECT_EQ(next(schedule, 31), kOne.pid);
+    EXPECT_EQ(next(schedule, 15.9), std::nullopt);
+    EXPECT_EQ(next(schedule, 16), kOne.pid);
     schedule.took(Seconds{32}, kOne, kGiB, Seconds{36}, true);
     schedule.want(Seconds{40}, wish);
     const auto third = schedule.next(Seconds{80});
     ASSERT_TRUE(third);
     EXPECT_FALSE(third->objects) << "no budget is left";
+}
+
+TEST(CensusSchedule, TheBudgetGrowsWithTheMachine) {
+    const auto most = [](unsigned cores) {  // CPU time of censuses with objects that may be taken at once
+        CensusSchedule schedule(CensusSchedule::kAgain, cores);
+        double sum = 0;
+        for (pid_t pid = 1; pid <= 1000; ++pid) {
+            schedule.want(Seconds{0}, {{pid, 1}, kGiB, true, true});
+            const auto wish = schedule.next(Seconds{0});
+            if (!wish || !wish->objects) break;
+            schedule.took(Seconds{0}, wish->process, wish->anon, Seconds{1}, true);
+            ++sum;
+        }
+        return sum;
+    };
+    EXPECT_EQ(most(1), 36) << "1 % of a core in an hour";
+    EXPECT_EQ(most(8), 36);
+    EXPECT_EQ(most(64), 230) << "0.1 % of all cores";
+    EXPECT_EQ(most(192), 360) << "at most 10 % of a core";
+}
+
+TEST(CensusSchedule, TheFirstCensusesOfATargetUseWhatItHasSaved) {
+    CensusSchedule schedule;
+    schedule.took(Seconds{0}, kTwo, kGiB, Seconds{36}, true);
+    schedule.want(Seconds{1}, {.process = kOne, .anon = kGiB, .objects = true, .soon = true, .saved = Seconds{0.5}});
+    const auto none = schedule.next(Seconds{1});
+    EXPECT_FALSE(none && none->objects) << "another target has used up the budget";
+    schedule.want(Seconds{100}, {.process = kOne, .anon = kGiB, .objects = true, .soon = true, .saved = Seconds{40}});
+    const auto first = schedule.next(Seconds{100});
+    ASSERT_TRUE(first);
+    EXPECT_TRUE(first->objects);
+}
+
+TEST(StartWatch, ImportsEndWhenNoMoreLibrariesAreRead) {
+    StartWatch start(Seconds{5});
+    const Seconds age{3};
+    for (int now = 0; now < 10; ++now)
+        EXPECT_FALSE(start.has_calmed(Seconds{now}, Bytes{kMiB * 30 * static_cast<std::uint64_t>(now)}, age)) << now;
+    for (int now = 10; now < 14; ++now) EXPECT_FALSE(start.has_calmed(Seconds{now}, Bytes{kMiB * 270}, age)) << now;
+    EXPECT_TRUE(start.has_calmed(Seconds{14}, Bytes{kMiB * 270}, age));
+}
+
+TEST(StartWatch, AProcessThatReadsFilesForEverIsWaitedForHalfAMinute) {
+    StartWatch start(Seconds{5});
+    int calm = 0;
+    for (int now = 0; calm == 0 && now < 100; ++now)
+        if (start.has_calmed(Seconds{now}, Bytes{kMiB * 30 * static_cast<std::uint64_t>(now)}, Seconds{now}))
+            calm = now;
+    EXPECT_EQ(calm, 30);
+}
+
+TEST(StartWatch, AnOldProcessHasStartedLongAgo) {
+    StartWatch start(Seconds{5});
+    EXPECT_FALSE(start.has_calmed(Seconds{100}, Bytes{0}, Seconds{3600}));
+    EXPECT_FALSE(start.has_calmed(Seconds{104}, Bytes{kMiB * 100}, Seconds{3604}));
+    EXPECT_TRUE(start.has_calmed(Seconds{105}, Bytes{kMiB * 200}, Seconds{3605}));
 }
 
 TEST(CensusSchedule, WishesForOneProcessAreJoined) {

@@ -42,6 +42,17 @@ quiet = true
     EXPECT_THAT(from("cgroup = 'a'\nhttp-host = ['n7', 'N8']").http_hosts, ElementsAre("n7", "n8"));
 }
 
+TEST(Config, FailOnTakesVerdictsAndSuspectedLeaks) {
+    const auto both = from("cgroup = 'a'\nfail-on = 'leaking, suspected'");
+    EXPECT_THAT(both.fail_on, ElementsAre(Verdict::leaking));
+    EXPECT_TRUE(both.fail_on_suspected);
+    const auto suspected = from("cgroup = 'a'\nfail-on = 'suspected'");
+    EXPECT_THAT(suspected.fail_on, testing::IsEmpty());
+    EXPECT_TRUE(suspected.fail_on_suspected);
+    EXPECT_FALSE(from("cgroup = 'a'\nfail-on = 'spiky'").fail_on_suspected);
+    EXPECT_THAT(refused("fail-on = 'suspect'"), HasSubstr("'suspect' is not a verdict"));
+}
+
 TEST(Config, OneCgroupNeedsNoList) { EXPECT_THAT(from("cgroup = 'train'").cgroups, ElementsAre("train")); }
 
 TEST(Config, EverySettingIsAKeyAndAnOption) {

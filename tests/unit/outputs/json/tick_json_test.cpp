@@ -87,6 +87,19 @@ TEST(TickJson, AVerdictHasTheCauseOfALeakWhereItIsKnown) {
     EXPECT_EQ(cause["share_ratio"], 0.75);
 }
 
+TEST(TickJson, AVerdictHasTheContainerThatIsSuspected) {
+    Snapshot snapshot = test::example();
+    EXPECT_TRUE(tick(snapshot)["verdicts"][0].at("suspect").is_null());
+    snapshot.targets[0].verdicts[0].suspect = Suspect{.name = "trainer.records",
+                                                      .bytes_per_second = 1000.5,
+                                                      .share = 0.75,
+                                                      .since = snapshot.time - 50,
+                                                      .text = "Suspected leak."};
+    const Json suspect = tick(snapshot)["verdicts"][0]["suspect"];
+    EXPECT_EQ(suspect, Json::parse(R"({"kind": "holder", "name": "trainer.records", "bytes_per_second": 1000.5,
+                                       "share": 0.75, "since_seconds": 50, "text": "Suspected leak."})"));
+}
+
 TEST(TickJson, PeakBytesAreNullIfUnknown) {
     Snapshot snapshot = test::example();
     EXPECT_EQ(tick(snapshot)["memory"]["peak_bytes"], test::gib(50).n);

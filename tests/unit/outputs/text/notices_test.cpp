@@ -209,6 +209,21 @@ TEST(Notices, AVerdictHasALineWhenItChanges) {
     EXPECT_THAT(notices(&warming, leaking), ElementsAre("train: leaking: Because."));
 }
 
+TEST(Notices, ASuspectedLeakHasOneLine) {
+    const Snapshot before = judged(Verdict::insufficient);
+    Snapshot suspected = before;
+    suspected.targets[0].verdicts[0].suspect = Suspect{.name = "a", .text = "Suspected leak: `a` (list) grows."};
+    suspected.targets[0].verdicts.push_back(suspected.targets[0].verdicts[0]);
+    suspected.targets[0].verdicts[1].scope = VerdictScope::role;
+    Snapshot later = suspected;
+    later.targets[0].verdicts[0].suspect->text = "Suspected leak: `a` (list) still grows.";
+    EXPECT_THAT(notices(&before, suspected), ElementsAre("train: Suspected leak: `a` (list) grows."));
+    EXPECT_THAT(notices(&suspected, later), IsEmpty());
+    later.targets[0].verdicts[0].suspect = Suspect{.name = "b", .text = "Suspected leak: `b` (dict) grows."};
+    EXPECT_THAT(notices(&suspected, later), ElementsAre("train: Suspected leak: `b` (dict) grows."));
+    EXPECT_THAT(notices(&suspected, before), IsEmpty()) << "it was withdrawn";
+}
+
 TEST(Notices, ALeakHasOneMoreLineWhenItsCauseIsFoundInMalloc) {
     const Snapshot warming = judged(Verdict::warming_up);
     const Snapshot leaking = judged(Verdict::leaking);

@@ -178,11 +178,12 @@ TEST(TargetHeap, ASingleTargetGetsTwoCensusesBeforeTheVerdict) {
     TargetHeap heap(Seconds{900});
     TargetSnapshot young = job(Verdict::insufficient, false, std::nullopt);
     EXPECT_TRUE(heap.wishes(Seconds{0}, young, true).empty());
-    EXPECT_TRUE(heap.wishes(Seconds{9}, young, true).empty());
-    const auto first = heap.wishes(Seconds{10}, young, true);
+    EXPECT_TRUE(heap.wishes(Seconds{4}, young, true).empty());
+    const auto first = heap.wishes(Seconds{5}, young, true);
     ASSERT_EQ(with_objects(first), (std::vector<pid_t>{7})) << "the largest process only";
     EXPECT_TRUE(first[0].soon);
     EXPECT_FALSE(first[0].urgent || first[0].always) << "the budget counts";
+    EXPECT_EQ(first[0].saved, CensusSchedule::kSaved);
     EXPECT_TRUE(heap.wishes(Seconds{11}, young, true).empty()) << "it was asked for";
     heap.add(census(7, 12, 10));
     young.processes[0].task.memory->anon = find(described(heap), 7)->census.anon;
@@ -198,7 +199,7 @@ TEST(TargetHeap, AThirdCensusFollowsIfTheFirstWasNotComplete) {
     TargetHeap heap(Seconds{900});
     TargetSnapshot young = job(Verdict::insufficient, false, std::nullopt);
     heap.wishes(Seconds{0}, young, true);
-    ASSERT_EQ(heap.wishes(Seconds{10}, young, true).size(), 1U);
+    ASSERT_EQ(heap.wishes(Seconds{5}, young, true).size(), 1U);
     HeapCensus incomplete = census(7, 12, 10);
     incomplete.incomplete[HeapGap::time_limit] = 1;
     heap.add(incomplete);
@@ -213,6 +214,81 @@ TEST(TargetHeap, AThirdCensusFollowsIfTheFirstWasNotComplete) {
     EXPECT_THAT(holder_sentence(*find(described(heap), 7)->held), testing::HasSubstr("has grown by 50"));
     grow();
     EXPECT_TRUE(heap.wishes(Seconds{200}, young, true).empty());
+}
+
+TEST(TargetHeap, OneRankIsReadForAllThatAreAlike) {
+    TargetHeap heap(Seconds{900});
+    TargetSnapshot target;
+    for (int rank = 0; rank < 8; ++rank) {
+        target.processes.push_back(process(20 + rank, Role::trainer, 900));
+        target.processes.back().rank = rank;
+        const auto pid = static_cast<pid_t>(20 + rank);
+        target.verdicts.push_back({.scope = VerdictScope::role,
+                                   .role = RoleKey{Role::trainer, rank},
+                                   .judgement = {.verdict = Verdict::leaking},
+                                   .grower = Grower{.pid = pid}});
+    }
+    EXPECT_EQ(with_objects(heap.wishes(Seconds{1}, target)).size(), 1U);
+    target.processes[5].task.memory->anon = Bytes{2000 * kMiB};
+    EXPECT_EQ(with_objects(TargetHeap(Seconds{900}).wishes(Seconds{1}, target)).size(), 2U) << "one has another size";
+}
+
+// A census of a list at an address, and its place.
+HeapCensus with_place(double time, std::uint64_t length) {
+    HeapCensus made = census(7, time, length);
+    ObjectCensus objects = *made.objects;
+    objects.holders[1].address = 0x1000;
+    made.objects = std::make_shared<const ObjectCensus>(std::move(objects));
+    made.places = std::make_shared<const std::vector<ContainerPlace>>(
+        std::vector<ContainerPlace>{{.address = 0x1000, .type = 0x500, .items = 0x40, .length = length}});
+    return made;
+}
+
+TEST(TargetHeap, LengthsBetweenTheCensusesGiveRatesAndGrowingHolders) {
+    TargetHeap heap(Seconds{900});
+    ContainerWatch containers;
+    ProcessTable::Living living;
+    living[7].task.id = {7, 1};
+    double now = 0;
+    std::uint64_t length = 100;
+    const auto look = [&] {
+        now += 5;
+        length += 10;
+        containers.pump(Seconds{now}, living, [&](const LengthsJob& job) {
+            return Result<LengthsAnswer>(LengthsAnswer{
+                .readings = {job.places.size(), {ContainerReading::State::same, length, 0x40}}, .time = 1000 + now});
+        });
+    };
+    containers.add(with_place(1000, 100));
+    heap.add(with_place(1000, 100));
+    look();
+    TargetSnapshot target = job(Verdict::insufficient, false, std::nullopt);
+    heap.describe(target, &containers);
+    const auto list = [](const TargetSnapshot& of) {
+        return *std::ranges::find(find(of, 7)->held->holders, 0x1000U,
+                                  [](const HolderChange& each) { return each.holder.address; });
+    };
+    EXPECT_EQ(list(target).first_seen, 1000);
+    EXPECT_FALSE(list(target).items_per_second) << "one look";
+    EXPECT_FALSE(find(target, 7)->growing);
+    for (int i = 0; i < 6; ++i) look();
+    target = job(Verdict::insufficient, false, std::nullopt);
+    heap.describe(target, &containers);
+    EXPECT_EQ(list(target).items_per_second, 2);
+    ASSERT_TRUE(find(target, 7)->growing);
+    const GrowingHolder& growing = find(target, 7)->growing->at(0);
+    EXPECT_EQ(growing.holder.path, "__main__.trainer.val_outputs");
+    EXPECT_EQ(growing.gain.gained, 70U);
+    EXPECT_EQ(growing.host_per_item, kEach);
+    // A second census, in which old items have another size than new ones.
+    HeapCensus second = with_place(1036, 170);
+    ObjectCensus objects = *second.objects;
+    objects.holders[1].retained = Bytes{100 * kEach + 70 * 1000};
+    second.objects = std::make_shared<const ObjectCensus>(std::move(objects));
+    heap.add(second);
+    target = job(Verdict::insufficient, false, std::nullopt);
+    heap.describe(target, &containers);
+    EXPECT_EQ(find(target, 7)->growing->at(0).host_per_item, 1000) << "what new items add";
 }
 
 TEST(TargetHeap, OneOfManyTargetsGetsNoCensusBeforeItsVerdict) {
