@@ -78,13 +78,49 @@ struct Fields<OtherGrowth> {
 };
 
 template <>
+struct Fields<ObjectsOfType> {
+    using T = ObjectsOfType;
+    static constexpr auto kList = fields(field<1>(&T::type), field<2>(&T::count), field<3>(&T::bytes));
+};
+
+template <>
+struct Fields<Garbage> {
+    using T = Garbage;
+    static constexpr auto kList = fields(field<1>(&T::bytes), field<2>(&T::device_bytes), field<3>(&T::objects),
+                                         field<4>(&T::types), field<5>(&T::through_native));
+};
+
+template <>
+struct Fields<UnexplainedChange> {
+    using T = UnexplainedChange;
+    static constexpr auto kList = fields(field<1>(&T::now), field<2>(&T::objects_change), field<3>(&T::bytes_change));
+};
+
+template <>
+struct Fields<GrownKind> {
+    using T = GrownKind;
+    static constexpr auto kList =
+        fields(field<1>(&T::element), field<2>(&T::count), field<3>(&T::bytes), field<4>(&T::count_change),
+               field<5>(&T::bytes_change), field<6>(&T::on_device), field<7>(&T::only_native));
+};
+
+template <>
+struct Fields<HeapCauses> {
+    using T = HeapCauses;
+    static constexpr auto kList =
+        fields(field<1>(&T::owners), field<2>(&T::garbage), field<3>(&T::garbage_change),
+               field<4>(&T::garbage_device_change), field<5>(&T::native_unreached), field<6>(&T::native_change),
+               field<7>(&T::unexplained), field<8>(&T::threads), field<9>(&T::threads_change), field<10>(&T::grown));
+};
+
+template <>
 struct Fields<HeldObjects> {
     using T = HeldObjects;
     static constexpr auto kList =
         fields(field<1>(&T::time), field<2>(&T::over), field<3>(&T::refusal), field<4>(&T::objects),
-               field<5>(&T::bytes), field<6>(&T::grown), field<7>(&T::device_grown), field<8>(&T::explained),
-               field<9>(&T::device_explained), field<10>(&T::holders), field<14>(&T::most), field<11>(&T::tensors),
-               field<12>(&T::others), field<13>(&T::alike));
+               field<5>(&T::bytes), field<15>(&T::size), field<6>(&T::grown), field<7>(&T::device_grown),
+               field<8>(&T::explained), field<9>(&T::device_explained), field<10>(&T::holders), field<14>(&T::most),
+               field<11>(&T::tensors), field<12>(&T::others), field<16>(&T::causes), field<13>(&T::alike));
 };
 
 // Whole censuses of objects have megabytes, so ticks have only their summary, HeldObjects. Recordings have each whole
@@ -129,19 +165,6 @@ struct Fields<ProcessHeap> {
     using T = ProcessHeap;
     static constexpr auto kList = fields(field<1>(&T::role), field<2>(&T::census), field<3>(&T::earlier),
                                          field<4>(&T::held), field<5>(&T::with_objects), field<6>(&T::growing));
-};
-
-template <>
-struct Fields<ObjectsOfType> {
-    using T = ObjectsOfType;
-    static constexpr auto kList = fields(field<1>(&T::type), field<2>(&T::count), field<3>(&T::bytes));
-};
-
-template <>
-struct Fields<Garbage> {
-    using T = Garbage;
-    static constexpr auto kList = fields(field<1>(&T::bytes), field<2>(&T::device_bytes), field<3>(&T::objects),
-                                         field<4>(&T::types), field<5>(&T::through_native));
 };
 
 template <>

@@ -57,8 +57,10 @@ std::vector<Line> fitted(const std::vector<Sentence>& sentences, std::size_t wid
     return done;
 }
 
-// The first part of the sentence that names the containers: "`trainer.val_outputs` (list)".
+// The first part of the sentence that names the holders: "`trainer.val_outputs` (list)". Empty if it begins with
+// another cause.
 std::string holder_of(const ScopeVerdict& verdict) {
+    if (!verdict.holders.starts_with('`')) return {};
     const auto end = verdict.holders.find(" has grown");
     return end == std::string::npos ? std::string() : printable(verdict.holders.substr(0, end));
 }

@@ -4,7 +4,9 @@
 #include <cctype>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -64,12 +66,53 @@ std::vector<Changed<T>> changes(const std::vector<T>& now, const std::vector<T>*
     return changed;
 }
 
-// Null for containers that share their path and type with another one.
-std::map<HolderKey, const Holder*> by_key(const std::vector<Holder>& holders) {
-    std::map<HolderKey, const Holder*> known;
+using HolderAddress = std::pair<std::uint64_t, std::string_view>;  // and the type
+
+// Null for holders that share their key with another one.
+template <class Key, class KeyOf>
+std::map<Key, const Holder*> index_of(const std::vector<Holder>& holders, KeyOf key_of_holder) {
+    std::map<Key, const Holder*> known;
     for (const Holder& holder : holders)
-        if (const auto [entry, is_new] = known.emplace(key_of(holder), &holder); !is_new) entry->second = nullptr;
+        if (const auto [entry, is_new] = known.emplace(key_of_holder(holder), &holder); !is_new)
+            entry->second = nullptr;
     return known;
+}
+
+std::map<HolderKey, const Holder*> by_key(const std::vector<Holder>& holders) {
+    return index_of<HolderKey>(holders, [](const Holder& holder) { return key_of(holder); });
+}
+
+struct Match {
+    const Holder* was = nullptr;  // null: the earlier census does not have it, or it is ambiguous
+    bool is_ambiguous = false;
+};
+
+// For each holder of `now` the same holder in `before`.
+std::vector<Match> matches(const std::vector<Holder>& now, const std::vector<Holder>& before) {
+    const auto address = [](const Holder& holder) { return HolderAddress(holder.address, holder.type); };
+    const auto addresses = index_of<HolderAddress>(before, address);
+    const auto present_addresses = index_of<HolderAddress>(now, address);
+    const auto present = by_key(now), known = by_key(before);
+    const bool has_addresses =
+        !before.empty() && std::ranges::all_of(before, [](const Holder& each) { return each.address != 0; });
+    std::vector<Match> all(now.size());
+    std::set<const Holder*> taken;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (now[i].address == 0 || !present_addresses.at(address(now[i]))) continue;
+        const auto found = addresses.find(address(now[i]));
+        if (found == addresses.end() || !found->second) continue;
+        all[i].was = found->second;
+        taken.insert(found->second);
+    }
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (all[i].was) continue;
+        const HolderKey key = key_of(now[i]);
+        const auto found = known.find(key);
+        const bool is_only = present.at(key) && (found == known.end() || found->second);
+        if (is_only && found != known.end() && !taken.contains(found->second)) all[i].was = found->second;
+        all[i].is_ambiguous = !is_only && (now[i].address == 0 || !has_addresses);
+    }
+    return all;
 }
 
 // The largest size that a container can have had if the list does not contain it. A list that was cut has at least the
@@ -90,37 +133,66 @@ bool has_unshared(const ObjectCensus& is, const ObjectCensus* was) {
     return was && is.inherited && was->inherited && *was->inherited > *is.inherited + kMoreInherited;
 }
 
-std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const std::vector<Holder>* before,
-                                         bool everything, bool sizes, bool unshared) {
-    const auto present = by_key(now);
-    const auto known = before ? by_key(*before) : std::map<HolderKey, const Holder*>{};
-    const bool from_little = before && everything;
-    const bool from_zero = from_little && before->size() < kLongList;
-    const std::uint64_t most = from_little ? most_if_unlisted(*before) : 0;
+// A container that is not known to be complete in both censuses can seem to retain more, although it got no items: an
+// object that it shares was missed in one of them, or another holder of its items was.
+bool is_doubtful(const Holder& now, const Holder& was, bool complete) {
+    return now.kind == HolderKind::container && now.length <= was.length && !complete;
+}
+
+std::vector<HolderGrowth> holder_changes(const HeapCensus& census, const HeapCensus* earlier,
+                                         const HeapCensus* between) {
+    const std::vector<Holder>& now = objects_of(&census)->holders;
+    const ObjectCensus* was = objects_of(earlier);
+    const ObjectCensus* later = objects_of(between);
+    const bool sizes = has_sizes(census) && (!earlier || has_sizes(*earlier));
+    const bool everything = was && has_everything(*earlier);
+    const bool complete = everything && has_everything(census);
+    const bool unshared = has_unshared(*objects_of(&census), was);
+    const std::vector<Match> known = was ? matches(now, was->holders) : std::vector<Match>(now.size());
+    const bool later_sizes = later && has_sizes(census) && has_sizes(*between);
+    const std::vector<Match> since = was && later_sizes ? matches(now, later->holders) : std::vector<Match>(now.size());
+    const bool from_zero = everything && was->holders.size() < kLongList;
+    // The most that a holder can have retained if the earlier census does not list it.
+    Bytes most;
+    if (everything)
+        most = Bytes{most_if_unlisted(was->holders)};
+    else if (was)
+        most = earlier->anon + earlier->swap;
+    Bytes most_device;
+    if (was)
+        for (const TensorTotal& total : was->tensor_totals)
+            if (total.device != "cpu" && total.device != "meta") most_device += total.bytes;
+    if (everything) most_device = std::min(most_device, most);
     std::vector<HolderGrowth> all;
     all.reserve(now.size());
-    for (const Holder& holder : now) {
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        const Holder& holder = now[i];
         HolderGrowth growth{.now = &holder};
-        const HolderKey key = key_of(holder);
-        const auto found = known.find(key);
-        growth.is_new = from_zero && found == known.end();
-        const bool matched = found != known.end() && found->second && present.at(key);
-        if (matched || (growth.is_new && present.at(key))) {
-            const Holder was = matched ? *found->second : Holder{};
-            growth.length_change = difference(holder.length, was.length);
+        growth.is_new = from_zero && !known[i].was && !known[i].is_ambiguous;
+        if (known[i].was || growth.is_new) {
+            const Holder before = known[i].was ? *known[i].was : Holder{};
+            growth.length_change = difference(holder.length, before.length);
             if (!sizes) {
                 all.push_back(growth);
                 continue;
             }
-            growth.retained_change = difference(holder.retained.n, was.retained.n);
-            growth.device_change = difference(holder.retained_device.n, was.retained_device.n);
+            growth.retained_change = difference(holder.retained.n, before.retained.n);
+            growth.device_change = difference(holder.retained_device.n, before.retained_device.n);
             growth.own_host = *growth.retained_change;
             growth.own_device = *growth.device_change;
+            const bool doubtful = known[i].was && is_doubtful(holder, before, complete);
             // Copied pages of the parent process make a container look larger, although it has got no items.
-            if (unshared && *growth.length_change <= 0) growth.own_host = std::min<std::int64_t>(growth.own_host, 0);
-        } else if (from_little && found == known.end() && present.at(key)) {
-            growth.own_host = difference((holder.retained - Bytes{most}).n, 0);
-            growth.own_device = difference((holder.retained_device - Bytes{most}).n, 0);
+            if (doubtful || (unshared && *growth.length_change <= 0))
+                growth.own_host = std::min<std::int64_t>(growth.own_host, 0);
+            if (doubtful) growth.own_device = std::min<std::int64_t>(growth.own_device, 0);
+        } else if (was && sizes && !known[i].is_ambiguous) {
+            growth.own_host = difference((holder.retained - most).n, 0);
+            growth.own_device = difference((holder.retained_device - most_device).n, 0);
+            if (const Holder* first = since[i].was; first && !is_doubtful(holder, *first, false)) {
+                growth.own_host = std::max(growth.own_host, difference(holder.retained.n, first->retained.n));
+                growth.own_device =
+                    std::max(growth.own_device, difference(holder.retained_device.n, first->retained_device.n));
+            }
         }
         all.push_back(growth);
     }
@@ -130,7 +202,12 @@ std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const s
         const std::uint64_t outer = all[i].now->within;
         if (outer == 0 || outer > all.size() || outer == i + 1) continue;
         HolderGrowth& around = all[outer - 1];
-        if (!around.retained_change) continue;
+        if (!around.retained_change) {
+            // Only a lower bound is known: the inner one may be all of it.
+            around.own_host -= signed_count(all[i].now->retained.n);
+            around.own_device -= signed_count(all[i].now->retained_device.n);
+            continue;
+        }
         const bool was_there = all[i].retained_change && !all[i].is_new;
         if (!was_there && *around.length_change > 0) {
             all[i].is_item = true;
@@ -170,14 +247,12 @@ std::string path_without_lines(const std::string& path) {
     return without;
 }
 
-ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier) {
-    const bool sizes = has_sizes(now) && (!earlier || has_sizes(*earlier));
+ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier, const HeapCensus* between) {
     const ObjectCensus* is = objects_of(&now);
     if (!is) return {};
     const ObjectCensus* was = objects_of(earlier);
     const bool everything = was && has_everything(*earlier);
-    ObjectGrowth growth{.holders = holder_changes(is->holders, was ? &was->holders : nullptr, everything, sizes,
-                                                  has_unshared(*is, was)),
+    ObjectGrowth growth{.holders = holder_changes(now, earlier, between),
                         .types = changes(is->types, was ? &was->types : nullptr, everything),
                         .tensors = changes(is->tensors, was ? &was->tensors : nullptr, everything),
                         .tensor_totals = changes(is->tensor_totals, was ? &was->tensor_totals : nullptr, everything),

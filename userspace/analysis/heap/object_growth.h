@@ -19,9 +19,10 @@ struct Changed {
     std::optional<std::int64_t> bytes_change{};
 };
 
-// Containers are matched by path and type. The line numbers of frames in a path do not count, because the function that
-// holds a container continues to run. Containers that have the same path and type cannot be distinguished: their
-// changes are not known.
+// Holders are matched by address and type. A holder whose address is not in the earlier census, for example an array
+// that is replaced by a longer one, is matched by path and type. The line numbers of frames in a path do not count,
+// because the function that holds it continues to run. Holders without addresses that have the same path and type
+// cannot be distinguished: their changes are not known. What is not known of one holder says nothing about the others.
 struct HolderGrowth {
     const Holder* now = nullptr;
     std::optional<std::int64_t> length_change{};
@@ -29,8 +30,9 @@ struct HolderGrowth {
     std::optional<std::int64_t> device_change{};
     bool is_new = false;   // not in the earlier census, which has read everything
     bool is_item = false;  // it is a new item of the container around it, whose own growth includes it
-    // See HolderChange. If the earlier census lists only the largest containers and not this one, this is a lower
-    // bound: the container cannot have been larger than those that are listed.
+    // See HolderChange. A lower bound if `retained_change` is not known: an earlier census that lists only the largest
+    // holders and not this one shows that it cannot have been larger than those that are listed, and it cannot have
+    // been larger than the whole process.
     std::int64_t own_host = 0;
     std::int64_t own_device = 0;
 
@@ -61,8 +63,9 @@ std::uint64_t size_of(const Holder& holder);  // bytes of host and device
 bool has_sizes(const HeapCensus& census);
 
 // `earlier`: null if there is none. Changes of retained bytes are not known if one of the two has no complete sizes.
+// `between`: another census, later than `earlier`, for the holders that `earlier` does not have; null: there is none.
 // Empty if `now` has no objects.
-ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier);
+ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier, const HeapCensus* between = nullptr);
 
 // "run (train.py:88) history" -> "run (train.py) history".
 std::string path_without_lines(const std::string& path);

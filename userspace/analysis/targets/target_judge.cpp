@@ -120,10 +120,10 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
                 free_.cause_of({.since = since, .now = scope.seen, .from = rise->from, .by = rise->by, .role = role});
         const double wall = (scope.seen + to_wall).count();
         // Free memory of an allocator or copies of pages are in no container.
-        if (!verdict.cause) verdict.holders = holder_sentence(heap_that_grows(target, role, verdict.grower, wall));
+        if (!verdict.cause) verdict.holders = holders_sentence(heap_that_grows(target, role, verdict.grower, wall));
     } else if (verdict.judgement.verdict == Verdict::insufficient && !role) {
         verdict.holders =
-            holder_sentence(heap_that_grows(target, std::nullopt, std::nullopt, (scope.seen + to_wall).count()));
+            holders_sentence(heap_that_grows(target, std::nullopt, std::nullopt, (scope.seen + to_wall).count()));
     }
     verdict.suspect = suspected_holder(target, verdict, scope.judge.series(), to_wall, (scope.seen + to_wall).count());
     return verdict;

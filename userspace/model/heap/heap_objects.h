@@ -72,7 +72,7 @@ struct Holder {
     HolderRoot root = HolderRoot::other;
     HolderKind kind = HolderKind::container;
     std::uint64_t address = 0;  // of the object, which identifies it in another census of the process; 0: not known
-    std::string type{};     // "list", "collections.deque"
+    std::string type{};         // "list", "collections.deque"
     std::string element{};  // of most of its items: "torch.Tensor cuda:0 float32[1,128,512]"; empty: mixed or not known
     std::uint64_t length = 0;         // number of items of a container
     Bytes retained{};                 // host memory that would be freed with it
@@ -186,10 +186,45 @@ struct HolderChange {
     std::optional<double> first_seen{};        // time of the first census that has it, seconds since 1970
 };
 
-// Growth that no container of Python explains.
+// Growth that no holder explains.
 struct OtherGrowth {
     std::string what{};  // "freed memory that malloc keeps"
     Bytes bytes{};
+};
+
+// Objects with references that nobody explains, and their change since an earlier census.
+struct UnexplainedChange {
+    UnexplainedReferences now{};
+    std::optional<std::int64_t> objects_change{};
+    std::optional<std::int64_t> bytes_change{};
+};
+
+// Objects of one type, or arrays or tensors of one shape, of which there are more than in the earlier census.
+struct GrownKind {
+    std::string element{};  // as in Holder
+    std::uint64_t count = 0;
+    Bytes bytes{};
+    std::int64_t count_change = 0;
+    std::int64_t bytes_change = 0;
+    bool on_device = false;
+    bool only_native = false;  // C++ holds them
+};
+
+// Memory of a process that no single holder explains. A change is absent if it is not known, or if only one census has
+// the memory: nothing is called garbage or lost on one reading.
+struct HeapCauses {
+    static constexpr std::size_t kMostTypes = 4;  // in each list
+
+    std::optional<HeapOwners> owners{};
+    std::optional<Garbage> garbage{};
+    std::optional<std::int64_t> garbage_change{};         // bytes of host memory
+    std::optional<std::int64_t> garbage_device_change{};  // bytes of GPU memory
+    std::optional<NativeUnreached> native_unreached{};
+    std::optional<std::int64_t> native_change{};  // bytes
+    std::vector<UnexplainedChange> unexplained{};
+    std::optional<std::uint64_t> threads{};  // objects of the type threading.Thread
+    std::optional<std::int64_t> threads_change{};
+    std::vector<GrownKind> grown{};  // most bytes first
 };
 
 // A bounded summary of the Python objects of a process, for ticks, records and death reports. A whole ObjectCensus can
@@ -203,6 +238,7 @@ struct HeldObjects {
     ObjectsRefusal refusal = ObjectsRefusal::none;
     std::uint64_t objects = 0;
     Bytes bytes{};                  // of all objects
+    Bytes size{};                   // anonymous memory of the process, swapped-out memory included; 0: not known
     std::int64_t grown = 0;         // change of the anonymous memory of the process, swapped-out memory included
     std::int64_t device_grown = 0;  // change of its tensors on GPUs
     Bytes explained{};              // own growth of all containers that grew, in host memory
@@ -215,7 +251,8 @@ struct HeldObjects {
     std::optional<Holder> most{};
     std::vector<TensorTotal> tensors{};  // by device
     std::vector<OtherGrowth> others{};   // largest first
-    std::uint64_t alike = 0;             // other processes of the role and rank that have about the same size
+    HeapCauses causes{};
+    std::uint64_t alike = 0;  // other processes of the role and rank that have about the same size
 };
 
 }  // namespace memscope

@@ -117,24 +117,6 @@ std::string holders_table(const ObjectGrowth& growth, bool changes, std::size_t 
     return text;
 }
 
-std::string refusal_text(ObjectsRefusal refusal) {
-    switch (refusal) {
-        case ObjectsRefusal::none:
-            return {};
-        case ObjectsRefusal::version:
-            return "The Python objects were not read: this version of CPython is not known (3.10 to 3.14 are).";
-        case ObjectsRefusal::debug_build:
-            return "The Python objects were not read: this is a debug build of Python, which has other layouts.";
-        case ObjectsRefusal::free_threaded:
-            return "The Python objects were not read: this is a free-threaded build of Python, which has other "
-                   "layouts.";
-        case ObjectsRefusal::not_found:
-            return "The Python objects were not read: the state of the interpreter was not found. It starts or exits, "
-                   "or its pages are not in memory.";
-    }
-    return {};
-}
-
 }  // namespace
 
 std::string holder_head(bool changes, bool device, std::size_t columns) {
@@ -163,11 +145,8 @@ std::string holder_rows(const Holder& holder, const std::optional<std::int64_t>&
 std::string objects_sentence(const ProcessHeap& process) {
     const auto held = held_objects(process.census, process.earlier ? &*process.earlier : nullptr);
     if (!held) return {};
-    if (held->refusal != ObjectsRefusal::none) return refusal_text(held->refusal);
-    const std::string host = holder_sentence(*held), device = holder_sentence(*held, HolderMemory::device);
-    if (!host.empty() && !device.empty())
-        return held->device_explained > held->explained ? device + " " + host : host + " " + device;
-    if (!host.empty() || !device.empty()) return host + device;
+    if (held->refusal != ObjectsRefusal::none) return refusal_sentence(held->refusal);
+    if (std::string grown = holders_sentence(*held); !grown.empty()) return grown;
     return largest_holder_sentence(*held);
 }
 

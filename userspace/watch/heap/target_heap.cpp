@@ -165,11 +165,11 @@ void TargetHeap::add_objects(Kept& kept) {
         if (!kept.held) kept.held = held_objects(kept.census, nullptr);
         return;
     }
-    kept.with_objects = std::make_shared<const HeapCensus>(kept.census);
+    const auto between = std::exchange(kept.with_objects, std::make_shared<const HeapCensus>(kept.census));
     // A census that has reached its time limit cannot explain growth or be a baseline.
     if (!has_sizes(kept.census) && kept.held && kept.held->over) return;
     if (rebase_.erase(kept.census.process) > 0 || (kept.baseline && !has_sizes(*kept.baseline))) kept.baseline.reset();
-    kept.held = held_objects(kept.census, kept.baseline.get());
+    kept.held = held_objects(kept.census, kept.baseline.get(), between != kept.baseline ? between.get() : nullptr);
     if (!kept.baseline) kept.baseline = kept.with_objects;
 }
 

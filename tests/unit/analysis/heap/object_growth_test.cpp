@@ -146,6 +146,63 @@ TEST(ObjectGrowth, ContainersWithTheSamePathCannotBeDistinguished) {
     EXPECT_EQ(growth.holders[1].length_change, std::nullopt);
 }
 
+Holder at(std::uint64_t address, Holder holder) {
+    holder.address = address;
+    return holder;
+}
+
+TEST(ObjectGrowth, HoldersAreMatchedByAddressWhateverTheirPathIs) {
+    const HeapCensus before =
+        census(10, {at(1, holder("run (train.py:88) self.log", "list", 10, 100)),
+                    at(2, holder("m.CACHE[…]", "list", 2, 20)), at(3, holder("m.CACHE[…]", "list", 3, 30))});
+    const HeapCensus now =
+        census(20, {at(1, holder("m.trainer.log", "list", 15, 150)), at(2, holder("m.CACHE[…]", "list", 2, 20)),
+                    at(3, holder("m.CACHE[…]", "list", 9, 90)), at(4, holder("m.CACHE[…]", "dict", 9, 90))});
+    const ObjectGrowth growth = object_growth(now, &before);
+    EXPECT_THAT(paths(growth), ElementsAre("m.CACHE[…]", "m.CACHE[…]", "m.trainer.log", "m.CACHE[…]"));
+    EXPECT_TRUE(growth.holders[0].is_new) << "another type at another address";
+    EXPECT_EQ(growth.holders[1].length_change, 6);
+    EXPECT_EQ(growth.holders[2].length_change, 5);
+    EXPECT_EQ(growth.holders[3].length_change, 0);
+}
+
+TEST(ObjectGrowth, AnArrayThatIsReplacedByALongerOneIsMatchedByItsPath) {
+    const HeapCensus before = census(10, {at(1, holder("f (a.py:5) preds", "numpy.ndarray", 0, 1000))});
+    const HeapCensus now = census(20, {at(9, holder("f (a.py:6) preds", "numpy.ndarray", 0, 5000))});
+    EXPECT_EQ(object_growth(now, &before).holders[0].own(), 4000);
+}
+
+TEST(ObjectGrowth, WhatTheEarlierCensusLacksIsKnownFromALaterOne) {
+    HeapCensus before = test::with_objects(10, Bytes{10000}, {.holders = {at(1, holder("a", "list", 1, 10))}});
+    before.incomplete[HeapGap::torn] = 2;
+    const HeapCensus between = census(15, {at(1, holder("a", "list", 1, 10)), at(2, holder("b", "list", 2, 200))});
+    const HeapCensus now = census(20, {at(1, holder("a", "list", 5, 50)), at(2, holder("b", "list", 8, 800))});
+    const ObjectGrowth unknown = object_growth(now, &before);
+    EXPECT_THAT(paths(unknown), ElementsAre("a", "b"));
+    EXPECT_TRUE(is_unknown(unknown.holders[1])) << "for itself alone";
+    const ObjectGrowth growth = object_growth(now, &before, &between);
+    EXPECT_THAT(paths(growth), ElementsAre("b", "a"));
+    EXPECT_EQ(growth.holders[0].own(), 600) << "at least";
+    EXPECT_EQ(growth.holders[0].retained_change, std::nullopt);
+}
+
+TEST(ObjectGrowth, AHolderCannotHaveBeenLargerThanTheWholeProcess) {
+    HeapCensus before = test::with_objects(10, Bytes{1000}, {.holders = {at(1, holder("a", "list", 1, 10))}});
+    before.incomplete[HeapGap::torn] = 2;
+    const HeapCensus now = census(20, {at(1, holder("a", "list", 1, 10)), at(2, holder("m.log", "list", 70, 7000))});
+    EXPECT_EQ(object_growth(now, &before).holders[0].own(), 6000);
+    EXPECT_EQ(object_growth(now, &before).holders[0].now->path, "m.log");
+}
+
+TEST(ObjectGrowth, AContainerOfTheSameLengthGrewOnlyIfBothCensusesAreComplete) {
+    const HeapCensus before = census(10, {at(1, holder("opt.state", "dict", 6, 100))});
+    HeapCensus now = census(20, {at(1, holder("opt.state", "dict", 6, 9000))});
+    EXPECT_EQ(object_growth(now, &before).holders[0].own(), 8900);
+    now.incomplete[HeapGap::torn] = 1;
+    EXPECT_EQ(object_growth(now, &before).holders[0].own(), 0);
+    EXPECT_EQ(object_growth(now, &before).holders[0].retained_change, 8900);
+}
+
 TEST(ObjectGrowth, GpuMemoryCountsAsGrowth) {
     HeapCensus before = census(10, {holder("a", "list", 1, 10), holder("b", "list", 1, 10)});
     Holder on_gpu = holder("b", "list", 3, 10);
