@@ -9,6 +9,7 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kMostReadings = 64;
+constexpr double kLiveGrows = 0.25;   // share of the growth
 constexpr double kPartsOfAnon = 0.1;  // the sum of the parts may differ from RssAnon by this share
 
 }  // namespace
@@ -38,32 +39,72 @@ void FreeGrowth::update(Seconds to_boot, const std::vector<ProcessHeap>& heap) {
                 std::size_t i = 0;
                 std::erase_if(past.readings, [&](const Reading&) { return i++ % 2 == 1; });
             }
-            past.readings.push_back({at, census.part(HeapPart::malloc_free), census.part(HeapPart::python_free)});
+            past.readings.push_back(
+                {.at = at,
+                 .malloc_free = census.part(HeapPart::malloc_free),
+                 .python_free = census.part(HeapPart::python_free),
+                 .live = census.anon - census.part(HeapPart::malloc_free) - census.part(HeapPart::python_free)});
         }
         kept.emplace(census.process, std::move(past));
     }
     processes_ = std::move(kept);
 }
 
+std::vector<const FreeGrowth::Past*> FreeGrowth::past_of(const Rise& rise) const {
+    std::vector<const Past*> all;
+    for (const auto& [id, past] : processes_) {
+        if (rise.role && past.role != *rise.role) continue;
+        if (past.readings.empty() || !past.complete) continue;
+        if (rise.now - past.readings.back().at <= kFreshCensus) all.push_back(&past);
+    }
+    return all;
+}
+
+// The last census before then, or the first one after that.
+const FreeGrowth::Reading& FreeGrowth::first_of(const Past& past, Seconds since) {
+    auto first = std::ranges::upper_bound(past.readings, since, {}, &Reading::at);
+    if (first != past.readings.begin()) --first;
+    return *first;
+}
+
 Bytes FreeGrowth::risen(const Rise& rise, Bytes Reading::* part) const {
     Bytes now;         // in all processes
     Bytes then_known;  // part of `now`: in processes with an earlier census
     Bytes before;      // in these processes, by that census
-    for (const auto& [id, past] : processes_) {
-        if (rise.role && past.role != *rise.role) continue;
-        if (past.readings.empty() || !past.complete) continue;
-        const Reading& latest = past.readings.back();
-        if (rise.now - latest.at > kFreshCensus) continue;
+    for (const Past* past : past_of(rise)) {
+        const Reading& latest = past->readings.back();
         now += latest.*part;
-        // The last census before the rise began, or the first one after that. Memory that was free by then does not
-        // count.
-        auto first = std::ranges::upper_bound(past.readings, rise.since, {}, &Reading::at);
-        if (first != past.readings.begin()) --first;
-        if (first->at >= latest.at) continue;
+        const Reading& first = first_of(*past, rise.since);  // memory that was free by then does not count
+        if (first.at >= latest.at) continue;
         then_known += latest.*part;
-        before += (*first).*part;
+        before += first.*part;
     }
     return std::max(then_known - before, now - rise.from);
+}
+
+// True if live memory grows, or may do so because only one census is known.
+bool FreeGrowth::live_grows(const Rise& rise) const {
+    const auto grows = [&](const auto& first_reading) {
+        Bytes live;
+        Bytes freed;
+        bool known = true;
+        for (const Past* past : past_of(rise)) {
+            const Reading& latest = past->readings.back();
+            const Reading& first = first_reading(*past);
+            if (first.at >= latest.at) {
+                known = false;
+                live += latest.live;
+                continue;
+            }
+            live += latest.live - first.live;
+            freed += latest.malloc_free - first.malloc_free;
+            freed += latest.python_free - first.python_free;
+        }
+        const Bytes all = known ? live + freed : rise.by;
+        return static_cast<double>(live.n) > kLiveGrows * static_cast<double>(all.n);
+    };
+    return grows([&](const Past& past) -> const Reading& { return first_of(past, rise.since); }) ||
+           grows([](const Past& past) -> const Reading& { return past.readings.front(); });
 }
 
 std::optional<GrowthCause> FreeGrowth::cause_of(const Rise& rise) const {
@@ -73,7 +114,7 @@ std::optional<GrowthCause> FreeGrowth::cause_of(const Rise& rise) const {
         most = {.kind = Kind::python_free, .bytes = python};
     if (rise.by.n == 0) return std::nullopt;
     most.share = std::min(static_cast<double>(most.bytes.n) / static_cast<double>(rise.by.n), 1.0);
-    if (most.share <= kMostOfTheRise) return std::nullopt;
+    if (most.share <= kMostOfTheRise || live_grows(rise)) return std::nullopt;
     most.bytes = std::min(most.bytes, rise.by);
     return most;
 }

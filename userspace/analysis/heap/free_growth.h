@@ -30,9 +30,10 @@ class FreeGrowth {
         Bytes by{};
         std::optional<RoleKey> role{};
     };
-    // Free memory of malloc or of pymalloc, if it certainly makes up more than half of the rise. Memory that was free
-    // at the beginning is not counted: it is known from a census at that time, and without one it cannot have been more
-    // than all memory then.
+    // Free memory of malloc or of pymalloc, if it certainly makes up more than half of the rise, and if live memory has
+    // not grown much, neither in the rise nor since the first census: a leak whose last seconds grew in freed memory is
+    // still a leak. Memory that was free at the beginning is not counted: it is known from a census at that time, and
+    // without one it cannot have been more than all memory then.
     std::optional<GrowthCause> cause_of(const Rise& rise) const;
 
   private:
@@ -40,6 +41,7 @@ class FreeGrowth {
         Seconds at{};
         Bytes malloc_free{};
         Bytes python_free{};
+        Bytes live{};  // everything else
     };
     struct Past {
         RoleKey role{};
@@ -47,6 +49,9 @@ class FreeGrowth {
         std::vector<Reading> readings{};
     };
     Bytes risen(const Rise& rise, Bytes Reading::* part) const;
+    bool live_grows(const Rise& rise) const;
+    std::vector<const Past*> past_of(const Rise& rise) const;
+    static const Reading& first_of(const Past& past, Seconds since);
 
     std::map<ProcessId, Past> processes_{};
 };

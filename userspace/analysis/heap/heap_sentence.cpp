@@ -13,6 +13,7 @@ namespace {
 constexpr double kShare = 0.1;
 constexpr Bytes kLeastPart{std::uint64_t{4} << 20};
 constexpr double kMuch = 0.25;  // share of the memory that counts against a limit
+constexpr double kMostIsFree = 0.5;
 // This many arenas usually mean that several threads allocate, each with free memory of its own.
 constexpr std::uint64_t kManyArenas = 4;
 
@@ -167,7 +168,9 @@ std::string much_free_memory_sentence(const TargetSnapshot& target, Bytes held, 
     if (Seconds{now - census.time} > kFreshCensus || !is_complete_enough(census)) return {};
     const bool python = census.part(HeapPart::python_free) > census.part(HeapPart::malloc_free);
     const HeapPart part = python ? HeapPart::python_free : HeapPart::malloc_free;
-    return share(census.part(part), held) >= kMuch ? free_memory_sentence(target, part) : std::string();
+    // The sentence says "not a leak of your objects", so live memory must not be the larger part.
+    const bool is_most = share(census.part(part), census.anon) >= kMostIsFree;
+    return is_most && share(census.part(part), held) >= kMuch ? free_memory_sentence(target, part) : std::string();
 }
 
 }  // namespace memscope

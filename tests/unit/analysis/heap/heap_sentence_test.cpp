@@ -145,6 +145,8 @@ TEST(FreeMemorySentence, APrecursorMentionsFreeMemoryIfItIsMuchAndTheCensusIsRec
                 HasSubstr("600 MiB of 1000 MiB are free inside malloc"));
     EXPECT_EQ(much_free_memory_sentence(target, mib(4000), 1100), "") << "most of the memory is elsewhere";
     EXPECT_EQ(much_free_memory_sentence(target, mib(1100), 1000 + 1801), "");
+    target.heap = {trainer(1000, 400, 600)};
+    EXPECT_EQ(much_free_memory_sentence(target, mib(1100), 1100), "") << "more is live";
     target.heap = {trainer(1000, 60, 940)};
     EXPECT_EQ(much_free_memory_sentence(target, mib(1100), 1100), "");
     EXPECT_EQ(much_free_memory_sentence(TargetSnapshot{}, mib(1100), 1100), "");
