@@ -171,11 +171,25 @@ std::string place_of_line(const GrowthSite& site) {
     return frame.symbol.empty() ? file_of(frame.module) : frame.symbol;
 }
 
+namespace {
+
+// True if the largest process is a free-threaded build of Python. It allocates with mimalloc, which hands out memory
+// again and maps it in large pieces, so a line that mapped or touched memory need not keep it.
+bool is_free_threaded(const TargetSnapshot& target) {
+    const auto largest = std::ranges::max_element(
+        target.heap, [](const ProcessHeap& a, const ProcessHeap& b) { return a.census.anon < b.census.anon; });
+    return largest != target.heap.end() && largest->held && largest->held->refusal == ObjectsRefusal::free_threaded;
+}
+
+}  // namespace
+
 Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double now) {
     Ownership result{.holders = holder_sentence(heap_that_grows(target, now)), .little = little_of(target)};
+    const bool free_threaded = is_free_threaded(target);
+    if (free_threaded) result.holders = refusal_sentence(ObjectsRefusal::free_threaded);
     std::vector<Candidate> candidates;
     add_candidates(growth, PlaneKind::tensors_host, target, candidates);
-    add_candidates(growth, PlaneKind::mapped, target, candidates);
+    if (!free_threaded) add_candidates(growth, PlaneKind::mapped, target, candidates);
     // A storage of a tensor can be a mapping of its own, so the lists overlap and are not added.
     for (Candidate& each : candidates)
         if (each.plane == PlaneKind::mapped && may_be_arenas(each.line.site)) {
@@ -210,6 +224,10 @@ Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double no
     }
     if (growth.resident_method == ResidentMethod::first_touch) {
         result.reason = Ownership::Reason::first_touch;
+        return result;
+    }
+    if (free_threaded) {
+        result.reason = Ownership::Reason::recycled;
         return result;
     }
     // All memory inside allocators is an upper limit of the growth inside them. If that is less than half of what grew,

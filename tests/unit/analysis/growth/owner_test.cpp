@@ -47,6 +47,22 @@ Growth recycled() {
     return growth;
 }
 
+// mimalloc maps memory in large pieces and hands it out again.
+TEST(Owner, NoLineOfAFreeThreadedPythonIsNamed) {
+    Growth growth;
+    growth.resident_method = ResidentMethod::live;
+    growth.resident.sites = growth.mapped.sites = {site(400, "validate", 60)};
+    TargetSnapshot target = with_census(HeapPart::mapped, 390);
+    ASSERT_TRUE(owner_of(growth, target, kNow).owner);
+    target.heap[0].held = HeldObjects{.refusal = ObjectsRefusal::free_threaded};
+    const Ownership unknown = owner_of(growth, target, kNow);
+    EXPECT_FALSE(unknown.owner);
+    EXPECT_EQ(unknown.reason, Reason::recycled);
+    EXPECT_THAT(unknown.holders, testing::HasSubstr("free-threaded build of Python"));
+    growth.tensors_host.sites = {site(380, "validate", 61, "posix_memalign")};
+    EXPECT_TRUE(owner_of(growth, target, kNow).owner) << "tensors are counted when they are allocated and freed";
+}
+
 TEST(Owner, PrefersTheLineOfTheTensorsToTheFirstTouch) {
     Growth growth = recycled();
     growth.tensors_host.sites = {site(380, "validate", 60, "posix_memalign")};
