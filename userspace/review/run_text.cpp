@@ -173,9 +173,7 @@ std::string holder_lines(const RunSummary& run) {
     const ProcessHeap* heap = run.holders();
     if (!heap) return {};
     const HeldObjects& held = *heap->held;
-    std::string sentence = holder_sentence(heap);
-    const std::string device = holder_sentence(heap, HolderMemory::device);
-    if (!device.empty()) sentence += (sentence.empty() ? "" : " ") + device;
+    std::string sentence = holders_sentence(heap);
     if (sentence.empty()) sentence = largest_holder_sentence(held);
     if (sentence.empty() && held.holders.empty()) return {};
     std::string text = wrapped(fmt::format("{} (census of {}, pid {}, at {})", sentence, role_text(heap->role),

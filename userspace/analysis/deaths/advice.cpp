@@ -23,7 +23,7 @@ std::string per_minute(double bytes_per_second) {
     return human_size(Bytes{static_cast<std::uint64_t>(size)}) + " a minute";
 }
 
-// A sentence about the containers of Python that have grown. Empty if none is known.
+// A sentence about the holders that have grown, or another cause. Empty if none is known.
 std::string grown_holders(const TargetSnapshot& target, double now) {
     const ProcessHeap* heap = heap_that_grows(target, now);
     return heap && names_holder(*heap->held) ? holder_sentence(heap) : std::string();
@@ -33,7 +33,7 @@ std::string grown_holders(const TargetSnapshot& target, double now) {
 struct LeakFacts {
     std::string top_site{};     // the line that keeps most of the leak; empty: not known
     std::string free{};         // describes free memory of an allocator, if that explains the growth
-    std::string holders{};      // a sentence about the containers of Python that have grown
+    std::string holders{};      // a sentence about the holders that have grown, or another cause
     bool growth_known = false;  // growth was followed, even if no line is known to keep it
 };
 
@@ -53,8 +53,9 @@ void add_leak(const Judgement& judgement, const LeakFacts& facts, bool died, con
         advice.push_back(fmt::format("At the last heap census, {}.", facts.free));
     else if (!facts.holders.empty())
         advice.push_back(
-            fmt::format("{}. {}{} Look at what adds to it, and when it is emptied.", what, facts.holders,
-                        facts.top_site.empty() ? "" : fmt::format(" {} keeps most of it.", facts.top_site)));
+            fmt::format("{}. {}{}{}", what, facts.holders,
+                        facts.top_site.empty() ? "" : fmt::format(" {} keeps most of it.", facts.top_site),
+                        facts.holders.starts_with('`') ? " Look at what adds to it, and when it is emptied." : ""));
     else if (facts.top_site.empty() && facts.growth_known)
         advice.push_back(
             fmt::format("{}, and which line keeps the memory is not known: {} shows what is live and what "

@@ -117,6 +117,45 @@ std::string holders_table(const ObjectGrowth& growth, bool changes, std::size_t 
     return text;
 }
 
+// The owners of the live memory, and memory that has none, in a line each. What is less than 1 % of the live memory is
+// left out.
+std::string owners_lines(const ObjectCensus& objects, std::size_t columns) {
+    if (!objects.owners) return {};
+    const HeapOwners& owners = *objects.owners;
+    constexpr double kLeastShare = 0.01;
+    const auto is_much = [&](Bytes bytes) {
+        return bytes.n > 0 && static_cast<double>(bytes.n) >= kLeastShare * static_cast<double>(owners.live.n);
+    };
+    std::string text = fmt::format("owners: {} of {} of live memory have a known owner", human_size(owners.attributed),
+                                   human_size(owners.live));
+    if (is_much(owners.probable))
+        text += fmt::format(", and {} are held only by references that are not certain", human_size(owners.probable));
+    constexpr double kAll = 0.995;
+    if (owners.read < kAll) text += fmt::format("; {:.0f} % of it was read", 100 * owners.read);
+    text = wrapped(text, columns);
+    if (const auto& garbage = objects.garbage; garbage && is_much(garbage->bytes)) {
+        const std::string most = garbage->types.empty() ? ""
+                                                        : ", most of it in " + items_text(garbage->types.front().count,
+                                                                                          garbage->types.front().type);
+        text += wrapped(
+            fmt::format("garbage: {} in {} objects that only refer to each other{}{}", human_size(garbage->bytes),
+                        grouped(garbage->objects), most, garbage->through_native ? "; C++ closes the cycles" : ""),
+            columns);
+    }
+    if (const auto& lost = objects.native_unreached; lost && is_much(lost->bytes))
+        text +=
+            wrapped(fmt::format("unreached: {}{} in {} blocks of malloc to which nothing refers",
+                                owners.read < 0.98 ? "at most " : "", human_size(lost->bytes), grouped(lost->blocks)),
+                    columns);
+    for (const UnexplainedReferences& each : objects.unexplained)
+        if (is_much(each.bytes))
+            text += wrapped(
+                fmt::format("unexplained: {} with {} references that were not found hold {}",
+                            items_text(each.objects, each.type), grouped(each.references), human_size(each.bytes)),
+                columns);
+    return text;
+}
+
 }  // namespace
 
 std::string holder_head(bool changes, bool device, std::size_t columns) {
@@ -172,6 +211,8 @@ std::string objects_text(const ProcessHeap& process, std::size_t top, const std:
             if (is_type(each.now->type, *type)) types.push_back(each);
         text += table("TYPES", types, changes, top, columns);
     }
+    if (!type)
+        if (const std::string owners = owners_lines(objects, columns); !owners.empty()) text += "\n" + owners;
     if (objects.tensors_refused)
         text += shortened_to("tensors were not read: " + printable(*objects.tensors_refused), columns) + "\n";
     if (objects.inherited && objects.inherited->n > 0)

@@ -65,6 +65,62 @@ TEST(ObjectsJson, AForkedProcessHasTheMemoryThatItSharesWithItsParent) {
     EXPECT_THAT(objects_text(leaking_process(), 5, {}, 100), Not(HasSubstr("parent")));
 }
 
+TEST(ObjectsJson, HasOwnersAndMemoryWithoutOwnersAndNullWhereTheyAreNotKnown) {
+    const auto unknown = json_of(report_of(leaking_process()));
+    for (const char* key : {"live_bytes", "attributed_bytes", "probable_bytes", "read_share", "native_unreached",
+                            "garbage", "unexplained_references"}) {
+        EXPECT_TRUE(unknown.contains(key)) << key;
+        EXPECT_TRUE(unknown[key].is_null()) << key;
+    }
+    ProcessHeap process = leaking_process();
+    ObjectCensus objects = *process.census.objects;
+    objects.owners = HeapOwners{.live = Bytes{1000}, .attributed = Bytes{700}, .probable = Bytes{20}, .read = 0.97};
+    objects.garbage =
+        Garbage{.bytes = Bytes{200}, .objects = 40, .types = {{"m.Awaitable", 10, Bytes{150}}}, .through_native = true};
+    objects.native_unreached =
+        NativeUnreached{.bytes = Bytes{80},
+                        .blocks = 5,
+                        .groups = {{"", Bytes{24}, 3, Bytes{60}}, {"ocr::Page", Bytes{40}, 1, Bytes{9}}}};
+    objects.unexplained = {{"str", 300, 900, Bytes{20000}}};
+    process.census.objects = std::make_shared<const ObjectCensus>(objects);
+    const auto json = json_of(report_of(process));
+    EXPECT_EQ(json["live_bytes"], 1000);
+    EXPECT_EQ(json["attributed_bytes"], 700);
+    EXPECT_EQ(json["probable_bytes"], 20);
+    EXPECT_EQ(json["read_share"], 0.97);
+    EXPECT_EQ(json["garbage"]["bytes"], 200);
+    EXPECT_EQ(json["garbage"]["types"][0]["type"], "m.Awaitable");
+    EXPECT_EQ(json["garbage"]["through_native"], true);
+    EXPECT_EQ(json["native_unreached"]["blocks"], 5);
+    EXPECT_EQ(json["native_unreached"]["sizes"][0]["size"], 24);
+    ASSERT_EQ(json["native_unreached"]["types"].size(), 1U) << "only classes that are known";
+    EXPECT_EQ(json["native_unreached"]["types"][0]["type"], "ocr::Page");
+    EXPECT_EQ(json["unexplained_references"][0]["references"], 900);
+}
+
+TEST(ObjectsJson, HoldersHaveTheirKindAndTheirCurve) {
+    ProcessHeap process = leaking_process();
+    const auto json = json_of(report_of(process));
+    EXPECT_EQ(json["holders"][0]["kind"], "container");
+    EXPECT_NEAR(json["holders"][0]["items_per_second"].get<double>(), 5000.0 / 570, 1e-9);
+    EXPECT_EQ(json["holders"][0]["first_seen_seconds"], kCensusTime - 600);
+    process.earlier.reset();
+    const auto first = json_of(report_of(process));
+    EXPECT_TRUE(first["holders"][0]["items_per_second"].is_null()) << "one reading";
+    EXPECT_TRUE(first["holders"][0]["first_seen_seconds"].is_null());
+    ObjectCensus objects = *process.census.objects;
+    for (Holder& each : objects.holders) each.address = 0x7000;
+    process.census.objects = std::make_shared<const ObjectCensus>(objects);
+    for (HolderChange& each : process.held->holders) {
+        each.holder.address = 0x7000;
+        each.items_per_second = 2.5;
+        each.first_seen = 77;
+    }
+    const auto polled = json_of(report_of(process));
+    EXPECT_EQ(polled["holders"][0]["items_per_second"], 2.5) << "the watcher has read its length";
+    EXPECT_EQ(polled["holders"][0]["first_seen_seconds"], 77);
+}
+
 TEST(ObjectsJson, WithoutPythonTheListsAreEmpty) {
     ProcessHeap process = leaking_process();
     process.census.objects.reset();

@@ -86,6 +86,29 @@ TEST(ObjectsText, HostileNamesArePrintable) {
     EXPECT_TRUE(nlohmann::json::accept(heap_json(report_of(process))));
 }
 
+TEST(ObjectsText, SaysWhoOwnsTheLiveMemoryAndWhatHasNoOwner) {
+    ProcessHeap process = leaking_process();
+    EXPECT_THAT(heap_text(report_of(process), 100), Not(HasSubstr("owners:"))) << "not known";
+    constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+    ObjectCensus objects = *process.census.objects;
+    objects.owners = HeapOwners{
+        .live = Bytes{1000 * kMiB}, .attributed = Bytes{700 * kMiB}, .probable = Bytes{20 * kMiB}, .read = 0.97};
+    objects.garbage = Garbage{.bytes = Bytes{200 * kMiB}, .objects = 4000, .types = {{"m.Awaitable", 1000, Bytes{1}}}};
+    objects.native_unreached = NativeUnreached{.bytes = Bytes{80 * kMiB}, .blocks = 5000};
+    objects.unexplained = {{"numpy.ndarray float32[3,72,72]", 5824, 5900, Bytes{30 * kMiB}},
+                           {"str", 300, 900, Bytes{20000}}};
+    process.census.objects = std::make_shared<const ObjectCensus>(objects);
+    const std::string text = one_line(heap_text(report_of(process), 200));
+    EXPECT_THAT(text, HasSubstr("owners: 700 MiB of 1000 MiB of live memory have a known owner, and 20 MiB are held "
+                                "only by references that are not certain; 97 % of it was read"));
+    EXPECT_THAT(text, HasSubstr("garbage: 200 MiB in 4,000 objects that only refer to each other, most of it in 1,000 "
+                                "Awaitable objects"));
+    EXPECT_THAT(text, HasSubstr("unreached: at most 80 MiB in 5,000 blocks of malloc to which nothing refers"));
+    EXPECT_THAT(text, HasSubstr("unexplained: 5,824 arrays (float32[3,72,72]) with 5,900 references that were not "
+                                "found hold 30 MiB"));
+    EXPECT_THAT(text, Not(HasSubstr("strings"))) << "below 1 %";
+}
+
 // A target whose trainer leaks, with two censuses.
 Snapshot watched() {
     Snapshot snapshot = test::example();
