@@ -14,6 +14,11 @@ constexpr Seconds kFreshCensus = std::chrono::minutes(30);
 // True if the parts of the census add up to the memory of the process, so that a part can be compared with it.
 bool is_complete_enough(const HeapCensus& census);
 
+// True for memory that an allocator keeps free.
+inline bool is_free_memory(GrowthCause::Kind kind) {
+    return kind == GrowthCause::Kind::malloc_free || kind == GrowthCause::Kind::python_free;
+}
+
 // Follows the memory that allocators keep free in the processes of a target, from one census to the next, to show
 // whether growth is such memory. Keeps a bounded number of sizes of each process.
 class FreeGrowth {

@@ -168,9 +168,13 @@ std::string much_free_memory_sentence(const TargetSnapshot& target, Bytes held, 
     if (Seconds{now - census.time} > kFreshCensus || !is_complete_enough(census)) return {};
     const bool python = census.part(HeapPart::python_free) > census.part(HeapPart::malloc_free);
     const HeapPart part = python ? HeapPart::python_free : HeapPart::malloc_free;
-    // The sentence says "not a leak of your objects", so live memory must not be the larger part.
+    // The sentence says "not a leak of your objects", so it needs evidence: that is known to be the cause of the
+    // growth, or live memory is the smaller part.
+    const ScopeVerdict* whole = target.verdict();
+    const bool is_cause = whole && whole->cause && is_free_memory(whole->cause->kind);
     const bool is_most = share(census.part(part), census.anon) >= kMostIsFree;
-    return is_most && share(census.part(part), held) >= kMuch ? free_memory_sentence(target, part) : std::string();
+    return (is_cause || is_most) && share(census.part(part), held) >= kMuch ? free_memory_sentence(target, part)
+                                                                            : std::string();
 }
 
 }  // namespace memscope

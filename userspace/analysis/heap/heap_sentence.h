@@ -21,8 +21,9 @@ std::string free_memory_sentence(const HeapCensus& census, HeapPart part, std::o
 // has a census.
 std::string free_memory_sentence(const TargetSnapshot& target, HeapPart part, const std::optional<RoleKey>& role = {});
 
-// Describes free memory for the reason of a precursor, if it is a large part of `held` and most of the memory of the largest process in its latest
-// census. Empty if it is not, or if that census is old. `now`: seconds since 1970.
+// Describes free memory for the reason of a precursor, if it is a large part of `held` in the latest census of the
+// largest process, and either most of the memory of that process or the cause of the growth. Empty if it is not, or if
+// that census is old. `now`: seconds since 1970.
 std::string much_free_memory_sentence(const TargetSnapshot& target, Bytes held, double now);
 
 // True for an allocator that is recognized, but whose memory cannot be divided into live and free.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "analysis/heap/free_growth.h"
 #include "analysis/heap/heap_sentence.h"
 #include "analysis/limits/limit_sentence.h"
 
@@ -35,10 +36,6 @@ bool CounterWindow::is_full() const {
 }
 
 namespace {
-
-bool is_free_memory(GrowthCause::Kind kind) {
-    return kind == GrowthCause::Kind::malloc_free || kind == GrowthCause::Kind::python_free;
-}
 
 // A condition that must last for a while is checked in slices: a counter that the kernel updates every two seconds does
 // not change in between, and that is not a break.
