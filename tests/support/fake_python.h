@@ -121,16 +121,33 @@ class FakePython {
         pages.put(kInterpreter + kModules, dict(entries));
     }
 
+    // A block of malloc with these words. Returns the address of its content. The blocks are known to the census.
+    std::uint64_t native(std::uint64_t bytes, const std::vector<std::uint64_t>& words = {}) {
+        next_ = rounded_up(next_, 16);
+        const std::uint64_t units = (bytes + 8 + 15) / 16;
+        blocks.push_back({.start = next_, .units = static_cast<std::uint32_t>(units)});
+        const std::uint64_t content = next_ + 16;
+        next_ += 16 * units;
+        pages.touch({content - 16, next_ + 16});
+        for (std::size_t i = 0; i < words.size(); ++i) pages.put(content + 8 * i, words[i]);
+        return content;
+    }
+
     ObjectCensus census(std::uint64_t most_bytes = std::uint64_t{64} << 20, std::optional<int> version = 311,
                         Seconds time = Seconds{20}) {
         const PresentPages present = pages.present();
         const ReadDeadline deadline(time);
+        std::vector<HeapBlock> known_blocks = blocks;
+        Bytes live{};
+        for (const HeapBlock& each : blocks) live.n += each.bytes();
         const PythonHeap heap{.source = pages,
                               .pages = present,
                               .maps = maps,
                               .runtime = kRuntime,
                               .version = version,
                               .pymalloc = pymalloc ? &*pymalloc : nullptr,
+                              .blocks = blocks.empty() ? nullptr : &known_blocks,
+                              .live = live,
                               .inherited = inherited ? &*inherited : nullptr};
         return take_object_census(heap, most_bytes, deadline, incomplete, places);
     }
@@ -140,6 +157,7 @@ class FakePython {
     std::map<HeapGap, std::uint64_t> incomplete{};
     std::vector<ContainerPlace> places{};  // of the last census
     std::optional<Pymalloc> pymalloc{};
+    std::vector<HeapBlock> blocks{};
     std::optional<PresentPages> inherited{};  // of a forked process
     std::uint64_t type_type = 0, object_type = 0, dict_type = 0, list_type = 0, tuple_type = 0, text_type = 0,
                   int_type = 0, float_type = 0, module_type = 0;

@@ -1,5 +1,6 @@
 #include "sources/heap/python/object_census.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -375,6 +376,77 @@ TEST(ObjectCensus, AnInterpreterWithoutModulesIsNotFound) {
     EXPECT_EQ(python.census().refusal, ObjectsRefusal::not_found);
     python.pages.put(FakePython::kRuntime + 40, 0);
     EXPECT_EQ(python.census().refusal, ObjectsRefusal::not_found);
+}
+
+TEST(ObjectCensus, AnyObjectThatRetainsMuchIsAHolder) {
+    FakePython python;
+    const std::uint64_t bytes_type = python.add_type("bytes", 1U << 27U, 33, 1);
+    const auto make_bytes = [&](std::uint64_t size) {
+        const std::uint64_t object = python.object(bytes_type, 33 + size);
+        python.pages.put(object + 16, size);
+        return object;
+    };
+    const std::uint64_t node_type = python.add_type("Node", 0, 32, 0);
+    std::uint64_t next = 0;
+    for (int i = 0; i < 20; ++i) {
+        const std::uint64_t node = python.object(node_type, 32);
+        python.pages.put(node + 16, make_bytes(20'000));
+        python.pages.put(node + 24, next);
+        next = node;
+    }
+    python.set_modules({{"__main__", python.module({{"blob", make_bytes(500'000)},
+                                                    {"pair", python.tuple({make_bytes(100'000), make_bytes(100'000)})},
+                                                    {"head", next},
+                                                    {"small", make_bytes(1000)}})}});
+    const ObjectCensus census = python.census();
+    const Holder* blob = holder(census, "__main__.blob");
+    ASSERT_TRUE(blob);
+    EXPECT_EQ(blob->kind, HolderKind::object);
+    EXPECT_EQ(blob->type, "bytes");
+    EXPECT_EQ(blob->retained.n, 500'033U);
+    EXPECT_NE(blob->address, 0U);
+    ASSERT_TRUE(holder(census, "__main__.pair"));
+    EXPECT_GT(holder(census, "__main__.pair")->retained.n, 200'000U);
+    ASSERT_TRUE(holder(census, "__main__.head"));
+    EXPECT_GT(holder(census, "__main__.head")->retained.n, 400'000U) << "the head of a linked list holds all of it";
+    EXPECT_EQ(std::ranges::count(census.holders, "Node", &Holder::type), 2) << "later nodes are no holders";
+    EXPECT_FALSE(holder(census, "__main__.small"));
+}
+
+TEST(ObjectCensus, GarbageIsCountedWithAllThatItHolds) {
+    FakePython python;
+    python.use_pools();
+    const std::uint64_t node_type = python.add_type("Awaitable", FakePython::kHeapType, 32, 0);
+    for (int i = 0; i < 30; ++i) {
+        const std::uint64_t first = python.object(node_type, 32), second = python.list({first, python.number()});
+        python.pages.put(first + 16, second);
+    }
+    python.set_modules({{"__main__", python.module({{"Awaitable", node_type}})}});
+    const ObjectCensus census = python.census();
+    ASSERT_TRUE(census.garbage);
+    EXPECT_EQ(census.garbage->objects, 60U) << "numbers with one reference are no objects of their own";
+    ASSERT_EQ(census.garbage->types.size(), 1U);
+    EXPECT_EQ(census.garbage->types.front().type, "Awaitable") << "an instance tells more than a list";
+    EXPECT_EQ(census.garbage->types.front().count, 30U);
+    EXPECT_FALSE(census.garbage->through_native);
+    EXPECT_GT(census.garbage->bytes.n, 30 * (32U + 40U));
+}
+
+TEST(ObjectCensus, ReferencesThatNobodyExplainsAreCountedByType) {
+    FakePython python;
+    python.use_pools();
+    for (int i = 0; i < 40; ++i) {
+        const std::uint64_t kept = python.list({python.number()});
+        python.pages.put(kept, 3);
+    }
+    python.set_modules({{"__main__", python.module({{"x", python.list({python.number()})}})}});
+    const ObjectCensus census = python.census();
+    const auto found = std::ranges::find(census.unexplained, "list", &UnexplainedReferences::type);
+    ASSERT_NE(found, census.unexplained.end());
+    EXPECT_EQ(found->objects, 40U);
+    EXPECT_EQ(found->references, 120U);
+    ASSERT_TRUE(census.garbage);
+    EXPECT_EQ(census.garbage->objects, 0U) << "something may refer to them";
 }
 
 }  // namespace object_census_test
