@@ -160,6 +160,27 @@ bool HeapCopy::read_past(Address address, std::span<std::byte> into) {
     return piece.done;
 }
 
+void HeapCopy::copy_again(std::span<const HeapRange> ranges) {
+    constexpr std::size_t kAtOnce = 64;
+    std::vector<std::byte> bytes;
+    std::vector<MemorySource::Piece> pieces;
+    for (std::size_t from = 0; from < ranges.size() && !late(); from += kAtOnce) {
+        const auto part = ranges.subspan(from, std::min(kAtOnce, ranges.size() - from));
+        std::uint64_t size = 0;
+        for (const HeapRange& range : part) size += range.size();
+        bytes.resize(size);
+        pieces.clear();
+        std::size_t at = 0;
+        for (const HeapRange& range : part) {
+            pieces.push_back({range.start, std::span(bytes).subspan(at, range.size())});
+            at += range.size();
+        }
+        source_.read(pieces);
+        for (const MemorySource::Piece& piece : pieces)
+            if (piece.done) correct(piece.address, piece.into);
+    }
+}
+
 void HeapCopy::correct(Address address, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const auto part = std::min<std::size_t>(bytes.size(), kPage - address % kPage);

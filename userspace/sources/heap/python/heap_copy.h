@@ -96,6 +96,8 @@ class HeapCopy {
     std::uint64_t copy(std::span<const HeapRange> ranges, Use use = Use::often);
     // Reads without a copy, for memory that is needed once.
     bool read_past(Address address, std::span<std::byte> into);
+    // Reads these bytes again, and corrects the copy where there is one.
+    void copy_again(std::span<const HeapRange> ranges);
     // Overwrites the copy of these bytes. Does nothing if there is no copy.
     void correct(Address address, std::span<const std::byte> bytes);
     // Drops the copy of all pages of the range, so that they are copied again at their next use.

@@ -103,12 +103,22 @@ void ObjectGraph::note(Address object, const PythonType& type) {
     }
 }
 
-// Copies the frames of all threads together with the pools: a variable that refers to an object that is newer than the
-// copy of the pools holds nothing that is known.
+// Copies the frames of all threads together with the pools. A variable can refer to an object that is newer than the
+// copy of its pool, and a job that makes a larger array in each step has its memory there, so these objects are read
+// again.
 void ObjectGraph::copy_frames() {
+    constexpr std::size_t kMost = 20'000;
+    constexpr std::uint64_t kHead = 112;  // enough for an array
+    std::vector<HeapRange> heads;
     for (const Address interpreter : interpreters())
         for (const Address thread : threads_of(interpreter))
-            for (const Address frame : frames_of(thread)) reader_.frame_references(frame, [](Address, Slot) {});
+            for (const Address frame : frames_of(thread))
+                reader_.frame_references(frame, [&](Address target, Slot slot) {
+                    if ((slot.kind == Slot::local || slot.kind == Slot::stack) && target % 8 == 0 &&
+                        heads.size() < kMost && pools_.contains(target))
+                        heads.push_back({target, target + kHead});
+                });
+    memory_.copy_again(heads);
 }
 
 // Counts all objects in pools by type, and makes them nodes. If a copy of all pools fits into memory, it is made first

@@ -45,6 +45,33 @@ TEST_F(HeapCopyTest, MemoryIsLimitedAndDroppedPagesAreReadAgain) {
     EXPECT_GT(pages.reads, 8 * kMiB / HeapCopy::kPage) << "not all of it was kept";
 }
 
+TEST_F(HeapCopyTest, CopyingAgainCorrectsOnlyWhatWasCopied) {
+    pages.put(kStart, 1);
+    pages.put(kStart + 64, 1);
+    HeapCopy copy(pages, maps, 8 * kMiB, deadline);
+    EXPECT_EQ(copy.word(kStart), 1U);
+    pages.put(kStart, 2);
+    pages.put(kStart + 64, 2);
+    const std::vector<HeapRange> ranges{{kStart + 64, kStart + 80}, {kStart + 32 * kMiB, kStart + 32 * kMiB + 16}};
+    copy.copy_again(ranges);
+    EXPECT_EQ(copy.word(kStart), 1U);
+    EXPECT_EQ(copy.word(kStart + 64), 2U);
+}
+
+TEST_F(HeapCopyTest, PagesThatAreNeededOnceLeaveTheOthersInPlace) {
+    for (std::uint64_t at = 0; at < 32 * kMiB; at += HeapCopy::kPage) pages.put(kStart + at, at + 1);
+    HeapCopy copy(pages, maps, 8 * kMiB, deadline);
+    EXPECT_EQ(copy.word(kStart), 1U);
+    for (std::uint64_t at = kMiB; at < 32 * kMiB; at += kMiB) {
+        const HeapRange part{kStart + at, kStart + at + kMiB};
+        EXPECT_EQ(copy.copy({&part, 1}, HeapCopy::Use::once), 0U);
+        EXPECT_EQ(copy.word(part.start), at + 1);
+    }
+    EXPECT_TRUE(copy.has_copy_of(kStart));
+    EXPECT_FALSE(copy.has_copy_of(kStart + kMiB));
+    EXPECT_TRUE(copy.has_copy_of(kStart + 31 * kMiB));
+}
+
 TEST_F(HeapCopyTest, AbsentPagesAreZerosAndLeftOutOfWords) {
     pages.put(kStart, 1);
     pages.put(kStart + 8192, 3);
