@@ -101,7 +101,7 @@ struct Fields<GrownKind> {
     using T = GrownKind;
     static constexpr auto kList =
         fields(field<1>(&T::element), field<2>(&T::count), field<3>(&T::bytes), field<4>(&T::count_change),
-               field<5>(&T::bytes_change), field<6>(&T::on_device), field<7>(&T::only_native));
+               field<5>(&T::bytes_change), field<6>(&T::on_device), field<7>(&T::only_native), field<8>(&T::held_by));
 };
 
 template <>

@@ -182,6 +182,20 @@ std::vector<GrownKind> grown_kinds(const ObjectGrowth& growth) {
     return kinds;
 }
 
+// The census can miss a container that changes while it is read. Then the earlier census shows who had these objects.
+std::string earlier_holder(const GrownKind& kind, const ObjectCensus& now, const ObjectCensus* earlier) {
+    if (!earlier || kind.element.empty()) return {};
+    const Holder* most = nullptr;
+    for (const Holder& each : earlier->holders)
+        if (each.element == kind.element && (!most || each.length > most->length)) most = &each;
+    const auto before = static_cast<std::int64_t>(kind.count) - kind.count_change;
+    if (!most || most->address == 0 || static_cast<std::int64_t>(most->length) < before / 2) return {};
+    const bool is_read = std::ranges::any_of(now.holders, [&](const Holder& each) {
+        return each.type == most->type && (each.address == most->address || each.path == most->path);
+    });
+    return is_read ? std::string() : most->path;
+}
+
 HeapCauses causes_of(const ObjectCensus& now, const ObjectCensus* earlier, const ObjectCensus* between,
                      const ObjectGrowth& growth) {
     HeapCauses causes{.owners = now.owners, .garbage = now.garbage, .native_unreached = now.native_unreached};
@@ -207,6 +221,7 @@ HeapCauses causes_of(const ObjectCensus& now, const ObjectCensus* earlier, const
     causes.threads = threads_in(&now);
     if (causes.threads && earlier) causes.threads_change = change({*causes.threads}, {threads_in(earlier).value_or(0)});
     causes.grown = grown_kinds(growth);
+    for (GrownKind& kind : causes.grown) kind.held_by = earlier_holder(kind, now, earlier);
     return causes;
 }
 

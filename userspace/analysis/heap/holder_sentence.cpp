@@ -258,6 +258,7 @@ std::vector<NamedCause> named_causes(const HeldObjects& held, HolderMemory memor
 // if nothing grew enough.
 std::string kinds_text(const HeldObjects& held, HolderMemory memory) {
     std::string text;
+    std::string earlier;
     std::size_t named = 0;
     for (const GrownKind& kind : held.causes.grown) {
         if (named == 2) break;
@@ -271,8 +272,12 @@ std::string kinds_text(const HeldObjects& held, HolderMemory memory) {
         text += fmt::format("{}{} ({}{})", text.empty() ? "" : " and ",
                             items_text(static_cast<std::uint64_t>(kind.count_change), kind.element),
                             human_size(bytes_of(kind.bytes_change)), kind.only_native ? ", held by C++" : "");
+        if (earlier.empty() && !kind.held_by.empty())
+            earlier = fmt::format(
+                " The earlier census found most of them in `{}`, which changed while this census was taken.",
+                printable(kind.held_by));
     }
-    return text.empty() ? "" : fmt::format(" More than before: {}.", text);
+    return text.empty() ? "" : fmt::format(" More than before: {}.{}", text, earlier);
 }
 
 // Names a large holder if it is not known whether it grew. Empty if there is none. A container that has more items but

@@ -186,8 +186,13 @@ std::vector<HolderGrowth> holder_changes(const HeapCensus& census, const HeapCen
                 growth.own_host = std::min<std::int64_t>(growth.own_host, 0);
             if (doubtful) growth.own_device = std::min<std::int64_t>(growth.own_device, 0);
         } else if (was && sizes && !known[i].is_ambiguous) {
-            growth.own_host = difference((holder.retained - most).n, 0);
-            growth.own_device = difference((holder.retained_device - most_device).n, 0);
+            // A variable that is replaced while it is read can show the object of another variable.
+            const bool is_fleeting =
+                !everything && later_sizes && !since[i].was && holder.kind != HolderKind::container;
+            if (!is_fleeting) {
+                growth.own_host = difference((holder.retained - most).n, 0);
+                growth.own_device = difference((holder.retained_device - most_device).n, 0);
+            }
             if (const Holder* first = since[i].was; first && !is_doubtful(holder, *first, false)) {
                 growth.own_host = std::max(growth.own_host, difference(holder.retained.n, first->retained.n));
                 growth.own_device =

@@ -208,6 +208,7 @@ struct GrownKind {
     std::int64_t bytes_change = 0;
     bool on_device = false;
     bool only_native = false;  // C++ holds them
+    std::string held_by{};     // path of the holder that had most of them in the earlier census and is not in this one
 };
 
 // Memory of a process that no single holder explains. A change is absent if it is not known, or if only one census has

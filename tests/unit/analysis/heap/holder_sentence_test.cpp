@@ -74,16 +74,31 @@ TEST(HolderSentence, SaysThatNoHolderExplainsTheGrowthAndWhatGrewByShape) {
               "allocator. More than before: 300 tensors (cpu float32[384,384]) (180 MiB).");
 }
 
-TEST(HolderSentence, DoesNotNameAHolderThatExplainsLittle) {
-    EXPECT_THAT(holder_sentence(leak(9000)), StartsWith("No known holder explains the growth of 8.8 GiB"));
-    EXPECT_FALSE(names_holder(leak(9000)));
-}
-
 // Two censuses in which the figures of `first` become those of `second` while the process grows by 400 MiB.
 HeldObjects grown(const ObjectCensus& first, const ObjectCensus& second) {
     const HeapCensus before = test::with_objects(1000, Bytes{500 * kMiB}, first);
     const HeapCensus now = test::with_objects(1012, Bytes{900 * kMiB}, second);
     return *held_objects(now, &before);
+}
+
+TEST(HolderSentence, SaysWhoHadTheObjectsIfTheirHolderCouldNotBeRead) {
+    ObjectCensus first, second;
+    first.tensors = {{"cpu", "float32", {8, 12}, false, 160, Bytes{80 * kMiB}}};
+    second.tensors = {{"cpu", "float32", {8, 12}, false, 860, Bytes{430 * kMiB}}};
+    Holder list = test::holder("m.preds", "list", 153, 76 * kMiB, 0, "torch.Tensor cpu float32[8,12]");
+    list.address = 0x7000;
+    first.holders = {list};
+    EXPECT_THAT(holder_sentence(grown(first, second)),
+                testing::EndsWith("The earlier census found most of them in "
+                                  "`m.preds`, which changed while this census was taken."));
+    list.retained = Bytes{1};
+    second.holders = {list};
+    EXPECT_THAT(holder_sentence(grown(first, second)), Not(HasSubstr("The earlier census"))) << "it did not grow";
+}
+
+TEST(HolderSentence, DoesNotNameAHolderThatExplainsLittle) {
+    EXPECT_THAT(holder_sentence(leak(9000)), StartsWith("No known holder explains the growth of 8.8 GiB"));
+    EXPECT_FALSE(names_holder(leak(9000)));
 }
 
 ObjectCensus with_garbage(std::uint64_t mib, bool through_native = false) {

@@ -192,6 +192,12 @@ TEST(ObjectGrowth, AHolderCannotHaveBeenLargerThanTheWholeProcess) {
     const HeapCensus now = census(20, {at(1, holder("a", "list", 1, 10)), at(2, holder("m.log", "list", 70, 7000))});
     EXPECT_EQ(object_growth(now, &before).holders[0].own(), 6000);
     EXPECT_EQ(object_growth(now, &before).holders[0].now->path, "m.log");
+    // An array that two earlier censuses do not have may belong to a variable that was replaced during the read.
+    Holder array = at(2, holder("f (a.py:5) logits", "numpy.ndarray", 0, 7000));
+    array.kind = HolderKind::array;
+    const HeapCensus between = census(15, {at(1, holder("a", "list", 1, 10))}), fleeting = census(20, {array});
+    EXPECT_EQ(object_growth(fleeting, &before).holders[0].own(), 6000);
+    EXPECT_EQ(object_growth(fleeting, &before, &between).holders[0].own(), 0);
 }
 
 TEST(ObjectGrowth, AContainerOfTheSameLengthGrewOnlyIfBothCensusesAreComplete) {
