@@ -22,7 +22,7 @@ std::string_view name_of(AllocatorName name) { return word(kAllocators, name); }
 std::string_view name_of(HeapGap gap) { return word(kGaps, gap); }
 
 bool are_alike(const RoleKey& role, Bytes anon, const RoleKey& other_role, Bytes other_anon) {
-    constexpr double kDifference = 0.1;
+    constexpr double kDifference = 0.2;
     const Bytes larger = std::max(anon, other_anon);
     const Bytes smaller = std::min(anon, other_anon);
     return role == other_role &&

@@ -109,7 +109,7 @@ struct WholeCensus {
     std::optional<ObjectCensus> objects{};  // none: it has no objects
 };
 
-// True for two processes of one role and rank whose sizes differ by 10 % at most. A census of one of them then
+// True for two processes of one role and rank whose sizes differ by 20 % at most. A census of one of them then
 // describes the other, too: DataLoader workers of one loader do the same work.
 bool are_alike(const RoleKey& role, Bytes anon, const RoleKey& other_role, Bytes other_anon);
 

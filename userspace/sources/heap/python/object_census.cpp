@@ -293,7 +293,7 @@ class ObjectCensusTaker {
                                             layout.interpreter_modules);
         for (NodeNumber node = 1; node < graph_.count(); ++node) {
             const PythonType& type = graph_.type(node);
-            if (!can_hold(type.kind) || !paths.has_path(node)) continue;
+            if (!can_hold(type.kind) || !paths.has_path(node) || is_garbage(node)) continue;
             const bool contains = is_container(type.kind);
             Candidate candidate{.node = node, .host = retained.host_of(node), .device = retained.device_of(node)};
             if (!contains) {

@@ -584,7 +584,7 @@ void ObjectGraph::add_garbage() {
     for (std::uint32_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = i;
     struct Component {
         NodeNumber best = 0;
-        bool is_entered = false, has_native = false;
+        bool is_entered = false, has_native = false, has_cycle = false;
         std::uint32_t size = 0;
     };
     struct Step {
@@ -640,9 +640,12 @@ void ObjectGraph::add_garbage() {
     for (std::uint32_t at = 0; at < nodes.size(); ++at)
         for (std::uint32_t e = edges_.begin(nodes[at]), end = edges_.end(nodes[at]); e < end; ++e)
             if (const std::uint32_t target = place[edges_.target(e)]; target != kNoNode)
-                if (component[target] != component[at]) components[component[target]].is_entered = true;
+                (component[target] == component[at] ? components[component[at]].has_cycle
+                                                    : components[component[target]].is_entered) = true;
     for (const Component& each : components) {
-        if (each.is_entered) continue;
+        // Without a cycle it has been freed, or a reference to it is newer than the copy.
+        const bool refers_to_itself = each.size == 1 && found_[each.best] > 0;  // that is no edge
+        if (each.is_entered || !(each.has_cycle || refers_to_itself)) continue;
         const auto kind = each.has_native && each.size > 1 ? ObjectRoot::cpp : ObjectRoot::garbage;
         roots_.push_back({kind, kGarbage, each.best, 0});
         reach(each.best, kind);
