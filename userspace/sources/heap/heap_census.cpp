@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <unistd.h>
+#include <utility>
 
 #include "base/text.h"
 #include "sources/gpu/probed_libraries.h"
@@ -184,40 +185,49 @@ class CensusTaker {
         LibraryFiles files(root_, pid_);
         const bool serves_malloc =
             census_.allocator.name == AllocatorName::glibc && glibc_ && glibc_->was_used() && inherited == nullptr;
-        const PythonHeap heap{
-            .source = source_,
-            .pages = memory_.pages(),
-            .maps = maps_,
-            .runtime = python_->runtime,
-            .version = python_->version,
-            .debug_build = python_->debug_build,
-            .pymalloc = pymalloc_ ? &*pymalloc_ : nullptr,
-            .blocks = serves_malloc && heap_blocks() != nullptr ? &blocks_->all : nullptr,
-            .threads = threads_,
-            .mapped_blocks = mapped_blocks_,
-            .mappings = mappings_,
-            .python_live = census_.part(HeapPart::python_live),
-            .live = census_.part(HeapPart::malloc_live) + census_.part(HeapPart::python_live) +
-                    census_.part(HeapPart::mapped),
-            .inherited = inherited,
-            .read_file = [&files](const MappedRange& range, std::uint64_t offset, std::span<std::byte> into) {
-                return files.read(range, offset, into);
-            }};
+        PythonHeap heap{.source = source_,
+                        .pages = memory_.pages(),
+                        .maps = maps_,
+                        .runtime = python_->runtime,
+                        .version = python_->version,
+                        .debug_build = python_->debug_build,
+                        .pymalloc = pymalloc_ ? &*pymalloc_ : nullptr,
+                        .blocks = serves_malloc && heap_blocks() != nullptr ? &blocks_->all : nullptr,
+                        .threads = threads_,
+                        .mapped_blocks = mapped_blocks_,
+                        .mappings = mappings_,
+                        .python_live = census_.part(HeapPart::python_live),
+                        .live = census_.part(HeapPart::malloc_live) + census_.part(HeapPart::python_live) +
+                                census_.part(HeapPart::mapped),
+                        .inherited = inherited,
+                        .read_file = [&files](const MappedRange& range, std::uint64_t offset,
+                                              std::span<std::byte> into) { return files.read(range, offset, into); }};
         std::uint64_t runs = memory_.pages().runs().size() * sizeof(HeapRange) * 2;
         if (inherited) runs += inherited->runs().size() * sizeof(HeapRange) * 2;
         const std::uint64_t most_bytes = budget_.memory.n - std::min(budget_.memory.n / 2, runs);
-        try {
-            std::vector<ContainerPlace> places;
-            const ReadDeadline objects_deadline(budget_.objects_time, deadline_.wall_left());
-            census_.objects = std::make_shared<ObjectCensus>(
-                take_object_census(heap, most_bytes, objects_deadline, census_.incomplete, places));
-            census_.places = std::make_shared<const std::vector<ContainerPlace>>(std::move(places));
-        } catch (const std::bad_alloc&) {  // the census keeps its parts, which are complete
-            count(HeapGap::too_many);
-        }
+        if (read_objects(heap, most_bytes)) return;
+        const bool had_blocks = std::exchange(heap.blocks, nullptr) != nullptr;
+        if (blocks_) blocks_->all = {};
+        if (had_blocks && read_objects(heap, most_bytes)) return;
+        count(HeapGap::too_many);  // the census keeps its parts, which are complete
     }
 
   private:
+    // False if the objects need more memory than the helper process may have.
+    bool read_objects(const PythonHeap& heap, std::uint64_t most_bytes) {
+        auto incomplete = census_.incomplete;
+        try {
+            std::vector<ContainerPlace> places;
+            const ReadDeadline deadline(budget_.objects_time, deadline_.wall_left());
+            census_.objects =
+                std::make_shared<ObjectCensus>(take_object_census(heap, most_bytes, deadline, incomplete, places));
+            census_.places = std::make_shared<const std::vector<ContainerPlace>>(std::move(places));
+            census_.incomplete = std::move(incomplete);
+            return true;
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
     // The live chunks of all heaps. Null if not all could be read.
     const HeapBlocks* heap_blocks() {
         if (!blocks_) {

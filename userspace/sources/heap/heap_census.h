@@ -11,7 +11,7 @@ namespace memscope {
 // Bounds of one census.
 struct HeapBudget {
     Seconds time{5};                         // CPU time; what is not read by then is left out and counted
-    Bytes memory{std::uint64_t{208} << 20};  // for copies of the process's memory
+    Bytes memory{std::uint64_t{176} << 20};  // for copies of the process's memory
     bool objects = false;                    // reads the Python objects, too
     Seconds objects_time{10};                // for the objects, after the parts
 };

@@ -256,7 +256,7 @@ void limit_memory(const SysRoot& root) {
     const auto statm = read_file(root.proc / "self/statm", 4096);
     const auto pages = statm ? parse_number(statm->substr(0, statm->find(' '))) : std::nullopt;
     const std::uint64_t own = pages.value_or(0) * page_bytes();
-    const rlim_t most = std::max(kHeapMemory, own + HeapBudget{}.memory.n + (std::uint64_t{32} << 20));
+    const rlim_t most = std::max(kHeapMemory, own + HeapBudget{}.memory.n + (std::uint64_t{64} << 20));
     const rlimit limit{most, most};
     (void)::setrlimit(RLIMIT_AS, &limit);
     // Large blocks get a mapping of their own, so that they go back to the kernel when they are freed. Otherwise malloc

@@ -201,6 +201,7 @@ class ObjectCensusTaker {
         retained.host.resize(dominators.order.size());
         for (std::size_t i = 1; i < retained.host.size(); ++i) retained.host[i] = graph_.bytes(dominators.order[i]);
         if (owners_ != nullptr) {
+            owners_->read_words();  // not earlier: its tables take as much memory as the search for dominators
             owners_->find(dominators, roots_);
             count_owners(dominators, retained.host);
         }
@@ -666,11 +667,9 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
     const NativeOwners::Roots roots{.stacks = stacks, .statics = statics};
     if (known_blocks != nullptr && !graph.gaps().late) {
         owners.emplace(graph, blocks, heap.source, heap.pages);
-        owners->read_words();
     }
     // Dominators and paths need memory, too.
-    const std::uint64_t needed = graph.memory() + graph.later_memory() + blocks.memory() +
-                                 (owners ? owners->memory() : 0) + (std::uint64_t{4} << 20);
+    const std::uint64_t needed = graph.memory() + graph.later_memory() + blocks.memory() + (std::uint64_t{4} << 20);
     memory.limit_to(std::max(kLeastCopy, most_bytes - std::min(most_bytes, needed)));
 
     const std::uint64_t absent = reader.absent();
