@@ -439,7 +439,6 @@ std::string holder_sentence(const HeldObjects& held, HolderMemory memory) {
 
 std::string holders_sentence(const HeldObjects& held) {
     const std::string host = holder_sentence(held), device = holder_sentence(held, HolderMemory::device);
-    if (host.empty() || device.empty()) return host + device;
     const auto told = [&](HolderMemory memory) {
         const auto named = named_holders(held, memory);
         const auto causes = named_causes(held, memory);
@@ -448,6 +447,10 @@ std::string holders_sentence(const HeldObjects& held) {
     };
     const std::int64_t on_host = told(HolderMemory::host), on_device = told(HolderMemory::device);
     const std::int64_t all = std::max<std::int64_t>(held.grown, 0) + std::max<std::int64_t>(held.device_grown, 0);
+    if (host.empty() && on_device > 0 && !is_material(on_device, all)) return {};
+    if (device.empty() && on_host > 0 && !is_material(on_host, all)) return {};
+    if (host.empty() || device.empty()) return host + device;
+    if (on_host == 0 && on_device > 0 && !is_material(on_device, all)) return host;
     // A small part of the growth is not named beside a large one.
     if (on_device > on_host) return is_material(on_host, all) ? device + " " + host : device;
     return is_material(on_device, all) ? host + " " + device : host;

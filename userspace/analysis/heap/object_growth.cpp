@@ -151,6 +151,16 @@ std::vector<HolderGrowth> holder_changes(const HeapCensus& census, const HeapCen
     const std::vector<Match> known = was ? matches(now, was->holders) : std::vector<Match>(now.size());
     const bool later_sizes = later && has_sizes(census) && has_sizes(*between);
     const std::vector<Match> since = was && later_sizes ? matches(now, later->holders) : std::vector<Match>(now.size());
+    // Changes since the census before this one, for holders that the earlier census does not have.
+    struct Change {
+        std::int64_t length = 0, host = 0, device = 0;
+    };
+    const auto change_since = [&](std::size_t i) -> std::optional<Change> {
+        const Holder* first = since[i].was;
+        if (!first) return std::nullopt;
+        return Change{difference(now[i].length, first->length), difference(now[i].retained.n, first->retained.n),
+                      difference(now[i].retained_device.n, first->retained_device.n)};
+    };
     const bool from_zero = everything && was->holders.size() < kLongList;
     // The most that a holder can have retained if the earlier census does not list it.
     Bytes most;
@@ -193,10 +203,9 @@ std::vector<HolderGrowth> holder_changes(const HeapCensus& census, const HeapCen
                 growth.own_host = difference((holder.retained - most).n, 0);
                 growth.own_device = difference((holder.retained_device - most_device).n, 0);
             }
-            if (const Holder* first = since[i].was; first && !is_doubtful(holder, *first, false)) {
-                growth.own_host = std::max(growth.own_host, difference(holder.retained.n, first->retained.n));
-                growth.own_device =
-                    std::max(growth.own_device, difference(holder.retained_device.n, first->retained_device.n));
+            if (const auto change = change_since(i); change && !is_doubtful(holder, *since[i].was, false)) {
+                growth.own_host = change->host;
+                growth.own_device = change->device;
             }
         }
         all.push_back(growth);
@@ -208,6 +217,18 @@ std::vector<HolderGrowth> holder_changes(const HeapCensus& census, const HeapCen
         if (outer == 0 || outer > all.size() || outer == i + 1) continue;
         HolderGrowth& around = all[outer - 1];
         if (!around.retained_change) {
+            if (const auto outer_change = change_since(outer - 1)) {
+                const auto change = change_since(i);
+                if (!change && outer_change->length > 0) {
+                    all[i].is_item = true;
+                    continue;
+                }
+                if (change) {
+                    around.own_host -= std::max<std::int64_t>(change->host, 0);
+                    around.own_device -= std::max<std::int64_t>(change->device, 0);
+                    continue;
+                }
+            }
             // Only a lower bound is known: the inner one may be all of it.
             around.own_host -= signed_count(all[i].now->retained.n);
             around.own_device -= signed_count(all[i].now->retained_device.n);

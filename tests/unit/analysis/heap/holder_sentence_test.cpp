@@ -225,6 +225,10 @@ TEST(HoldersSentence, TheLargerGrowthIsFirstHostOrGpu) {
     held.grown = 24 * kMiB;
     EXPECT_THAT(holders_sentence(held), Not(HasSubstr("val_outputs")))
         << "12 % of the growth in host memory, but little";
+    held.holders.erase(held.holders.begin());
+    held.grown = 90000 * kMiB;
+    EXPECT_THAT(holders_sentence(held), Not(HasSubstr("m.activations")))
+        << "all of the growth on the GPU, but little beside that of the host, whose holder is not known";
 }
 
 TEST(RefusalSentence, SaysThatAFreeThreadedBuildIsNotRead) {

@@ -186,6 +186,24 @@ TEST(ObjectGrowth, WhatTheEarlierCensusLacksIsKnownFromALaterOne) {
     EXPECT_EQ(growth.holders[0].retained_change, std::nullopt);
 }
 
+// A trainer did not exist yet when its imports were read.
+TEST(ObjectGrowth, AListThatTheEarlierCensusLacksGrewByItsNewItems) {
+    const HeapCensus before = test::with_objects(10, Bytes{10000}, {.holders = {at(9, holder("m", "dict", 1, 10))}});
+    const HeapCensus between =
+        census(15, {at(1, holder("trainer", "Trainer", 0, 300)), at(2, holder("trainer.history", "list", 2, 200, 1)),
+                    at(3, holder("trainer.history[0]", "dict", 6, 100, 2))});
+    const HeapCensus now =
+        census(20, {at(1, holder("trainer", "Trainer", 0, 900)), at(2, holder("trainer.history", "list", 8, 800, 1)),
+                    at(3, holder("trainer.history[0]", "dict", 6, 100, 2)),
+                    at(4, holder("trainer.history[1]", "dict", 6, 100, 2))});
+    HeapCensus torn = before;
+    torn.incomplete[HeapGap::torn] = 2;
+    const ObjectGrowth growth = object_growth(now, &torn, &between);
+    EXPECT_EQ(growth.holders[0].now->path, "trainer.history");
+    EXPECT_EQ(growth.holders[0].own(), 600) << "its new items are part of it";
+    EXPECT_EQ(growth.holders[1].own(), 0) << "the list is all of what the trainer got";
+}
+
 TEST(ObjectGrowth, AHolderCannotHaveBeenLargerThanTheWholeProcess) {
     HeapCensus before = test::with_objects(10, Bytes{1000}, {.holders = {at(1, holder("a", "list", 1, 10))}});
     before.incomplete[HeapGap::torn] = 2;
