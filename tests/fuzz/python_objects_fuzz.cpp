@@ -30,7 +30,7 @@ struct Process {
                     if (input.flag()) python.pages.put(object + at, any());
                 return object;
             };
-            switch (input.number() % 14) {
+            switch (input.number() % 15) {
                 case 0:
                     made = python.list({any(), any(), any()});
                     break;
@@ -73,6 +73,16 @@ struct Process {
                     break;
                 case 12:
                     made = words(code_type, 400);
+                    break;
+                case 13:
+                    made = words(other_type, 64);
+                    for (int blocks = input.number() % 4; blocks >= 0; --blocks) {
+                        const std::uint64_t earlier = places.empty() ? 0 : places[input.number() % places.size()];
+                        const std::uint64_t block =
+                            python.native(16 + 16 * std::uint64_t{input.number()}, {earlier, any()});
+                        python.pages.put(made + 24 + 8 * static_cast<std::uint64_t>(blocks), block);
+                        places.push_back(block);
+                    }
                     break;
                 default:
                     made = python.module({{"x", any()}});
@@ -138,6 +148,12 @@ void one(std::string_view bytes) {
     require(census.refusal == ObjectsRefusal::none || census.holders.empty(), "nothing is said after a refusal");
     require(census.references_explained >= 0 && census.references_explained <= 1, "a share");
     require(census.sampled > 0 && census.sampled <= 1, "a share");
+    if (census.owners) {
+        const HeapOwners& owners = *census.owners;
+        require(owners.attributed <= owners.live && owners.probable <= owners.live, "parts of the live memory");
+        require(owners.read >= 0 && owners.read <= 1, "a share");
+        require(census.native_unreached && census.native_unreached->bytes <= owners.live, "a part of it is lost");
+    }
     for (std::size_t i = 0; i < census.holders.size(); ++i) {
         const Holder& holder = census.holders[i];
         require(!holder.path.empty() && holder.path.size() <= 400, "a path is bounded", holder.path);

@@ -142,7 +142,7 @@ struct ScopeVerdict {
     std::optional<Grower> grower{};       // the process that grows most
     std::optional<GrowingLines> lines{};  // the lines that grow; none: not known, or too early
     std::optional<GrowthCause> cause{};   // none: memory that a program keeps, or not known
-    std::string holders{};      // a sentence: which containers of Python have grown; empty: not known. Any bytes
+    std::string holders{};  // a sentence: which containers of Python have grown; empty: not known. Any bytes
     std::optional<Suspect> suspect{};
     std::string explanation{};  // one or two sentences for users
 };

@@ -79,9 +79,8 @@ struct Fields<GrowthCause> {
 template <>
 struct Fields<Suspect> {
     using T = Suspect;
-    static constexpr auto kList =
-        fields(field<1>(&T::kind), field<2>(&T::name), field<3>(&T::bytes_per_second), field<4>(&T::share),
-               field<5>(&T::since), field<6>(&T::text));
+    static constexpr auto kList = fields(field<1>(&T::kind), field<2>(&T::name), field<3>(&T::bytes_per_second),
+                                         field<4>(&T::share), field<5>(&T::since), field<6>(&T::text));
 };
 
 template <>

@@ -382,7 +382,8 @@ class CensusTaker {
     }
 
     void claim_large(const HeapRange& mapping, Bytes rest) {
-        switch (start_of(mapping)) {
+        const bool is_whole = rest.n == memory_.pages().bytes_in(mapping);  // else a block is known to begin in it
+        switch (is_whole ? start_of(mapping) : Start::data) {
             case Start::gone:
                 has_moved_ = true;
                 count(HeapGap::torn);
@@ -394,7 +395,7 @@ class CensusTaker {
             case Start::data:
                 census_.part(HeapPart::mapped) += rest;
                 census_.mappings.push_back({mapping.start, mapping.end, rest});
-                if (rest.n == memory_.pages().bytes_in(mapping)) mappings_.push_back(mapping);
+                if (is_whole) mappings_.push_back(mapping);
         }
     }
     enum class Start { data, block, gone };
