@@ -438,7 +438,7 @@ std::string holder_sentence(const HeldObjects& held, HolderMemory memory) {
 }
 
 std::string holders_sentence(const HeldObjects& held) {
-    const std::string host = holder_sentence(held), device = holder_sentence(held, HolderMemory::device);
+    std::string host = holder_sentence(held), device = holder_sentence(held, HolderMemory::device);
     const auto told = [&](HolderMemory memory) {
         const auto named = named_holders(held, memory);
         const auto causes = named_causes(held, memory);
@@ -447,13 +447,15 @@ std::string holders_sentence(const HeldObjects& held) {
     };
     const std::int64_t on_host = told(HolderMemory::host), on_device = told(HolderMemory::device);
     const std::int64_t all = std::max<std::int64_t>(held.grown, 0) + std::max<std::int64_t>(held.device_grown, 0);
-    if (host.empty() && on_device > 0 && !is_material(on_device, all)) return {};
-    if (device.empty() && on_host > 0 && !is_material(on_host, all)) return {};
-    if (host.empty() || device.empty()) return host + device;
-    if (on_host == 0 && on_device > 0 && !is_material(on_device, all)) return host;
-    // A small part of the growth is not named beside a large one.
-    if (on_device > on_host) return is_material(on_host, all) ? device + " " + host : device;
-    return is_material(on_device, all) ? host + " " + device : host;
+    // A small part of the growth is not named beside a large one, also if the holder of the large one is not known.
+    const bool says_host = !host.empty() && (on_host == 0 || is_material(on_host, all));
+    const bool says_device = !device.empty() && (on_device == 0 || is_material(on_device, all));
+    if (!says_host) host.clear();
+    if (!says_device) device.clear();
+    const std::string& first = on_device > on_host ? device : host;
+    std::string& second = on_device > on_host ? host : device;
+    if (std::min(on_host, on_device) == 0 && !first.empty()) second.clear();
+    return first + (first.empty() || second.empty() ? "" : " ") + second;
 }
 
 std::string largest_holder_sentence(const HeldObjects& held) {

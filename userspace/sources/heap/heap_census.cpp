@@ -485,7 +485,8 @@ Result<HeapCensus> take_census(const SysRoot& root, pid_t pid, const HeapBudget&
     const auto environ = read_file_at(*process, "environ", kEnvironLimit);
     CensusTaker taker(root, pid, budget, deadline, maps, *source, memory, census);
     taker.take(environ ? *environ : std::string());
-    if (has_moved != nullptr && (*has_moved = taker.has_moved())) return census;
+    if (has_moved != nullptr) *has_moved = taker.has_moved();
+    if (has_moved != nullptr && *has_moved) return census;
     if (budget.objects) {
         std::optional<PresentPages> inherited;
         const std::size_t most_runs = budget.memory.n / 16 / kBytesPerRun;

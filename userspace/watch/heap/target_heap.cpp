@@ -118,6 +118,7 @@ void add_lengths(ProcessHeap& heap, const HeapCensus* baseline, const ContainerC
     });
     if (candidates.size() > GrowingHolder::kMost) candidates.resize(GrowingHolder::kMost);
     std::vector<GrowingHolder> holders;
+    holders.reserve(candidates.size());
     for (const auto& [i, host, device] : candidates)
         holders.push_back({.holder = latest[i] ? *latest[i] : *before[i],
                            .gain = growing[i],
