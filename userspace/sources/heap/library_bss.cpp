@@ -16,14 +16,16 @@ std::uint64_t end_of_bss(const MappedRange& data, const SysRoot& root, pid_t pid
     const auto library = open_mapped_library(root, pid, data);
     if (!library) return otherwise;
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    std::uint64_t end = data.end;
     const std::uint64_t end_in_file = data.offset + (data.end - data.start);
     for (const ElfSegment& segment : library->elf.segments()) {
         const std::uint64_t file_end = segment.offset + segment.file_size;
         if (segment.file_size == 0 || file_end > end_in_file || file_end + page <= end_in_file) continue;
         const std::uint64_t bss = segment.memory_size - std::min(segment.memory_size, segment.file_size);
-        return rounded_up(data.end - (end_in_file - file_end) + bss, page);
+        // Read-only data of another segment can end in the same page of the file.
+        end = std::max(end, rounded_up(data.end - (end_in_file - file_end) + bss, page));
     }
-    return data.end;
+    return end;
 }
 
 }  // namespace
