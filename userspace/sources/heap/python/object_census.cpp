@@ -7,11 +7,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/text.h"
 #include "sources/heap/library_bss.h"
 #include "sources/heap/native_blocks.h"
 #include "sources/heap/python/container_places.h"
 #include "sources/heap/python/dominators.h"
+#include "sources/heap/python/item_names.h"
 #include "sources/heap/python/native_owners.h"
 #include "sources/heap/python/object_graph.h"
 #include "sources/heap/python/object_paths.h"
@@ -26,12 +26,6 @@ constexpr std::size_t kMostNamed = 32;            // types of garbage, of lost b
 constexpr std::uint64_t kLeastObject = 64 << 10;  // retained bytes of a holder that is no container
 constexpr std::uint64_t kItemsOfOne = 10;         // a holder retains at least 1/10 of the container that it is in
 
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-    std::string text = "[";
-    for (const std::uint64_t extent : shape) text += (text.size() > 1 ? "," : "") + std::to_string(extent);
-    return text + "]";
-}
-
 class ObjectCensusTaker {
   public:
     // `blocks` and `owners`: null if the blocks of malloc are not known.
@@ -44,6 +38,7 @@ class ObjectCensusTaker {
           roots_(roots),
           reader_(graph.reader()),
           torch_(graph.torch()),
+          names_(reader_, torch_),
           deadline_(deadline),
           census_(census) {}
 
@@ -157,10 +152,6 @@ class ObjectCensusTaker {
         std::uint64_t retained() const { return host + device; }
     };
 
-    static bool is_container(ObjectKind kind) {
-        return kind == ObjectKind::list || kind == ObjectKind::dict || kind == ObjectKind::set ||
-               kind == ObjectKind::deque;
-    }
     // Types, modules, code and the like hold the program itself, and frames have no name.
     static bool can_hold(ObjectKind kind) {
         switch (kind) {
@@ -378,8 +369,9 @@ class ObjectCensusTaker {
         holder.retained_device = Bytes{candidate.device};
         const std::uint32_t references = graph_.references_found(candidate.node);
         holder.other_holders = references > 0 ? references - 1 : 0;
-        holder.element = element_of(graph_.address(candidate.node), type);
-        if (is_container(type.kind)) holder.item_storage = storages_of_items(graph_.address(candidate.node), type);
+        holder.element = names_.element_of(graph_.address(candidate.node), type);
+        if (is_container(type.kind))
+            holder.item_storage = names_.storages_of_items(graph_.address(candidate.node), type);
         return holder;
     }
 
@@ -456,7 +448,7 @@ class ObjectCensusTaker {
                                 found = graph_.references_found(root.node);
             constexpr std::uint64_t kMost = std::uint64_t{1} << 20U;  // more: immortal, or torn
             if (references <= found || references - found > kMost) continue;
-            UnexplainedReferences& row = types[name_of_object(object, graph_.type(root.node))];
+            UnexplainedReferences& row = types[names_.name_of(object, graph_.type(root.node))];
             ++row.objects;
             row.references += references - found;
             row.bytes.n += retained.host_of(root.node);
@@ -464,7 +456,7 @@ class ObjectCensusTaker {
         if (owners_ != nullptr)
             for (const Address object : owners_->lost_objects()) {
                 const PythonType& type = *reader_.types().of(object);
-                UnexplainedReferences& row = types[name_of_object(object, type)];
+                UnexplainedReferences& row = types[names_.name_of(object, type)];
                 ++row.objects;
                 row.references += reader_.data().references(object);
                 row.bytes.n += reader_.size_of(object, type);
@@ -477,111 +469,6 @@ class ObjectCensusTaker {
         if (census_.unexplained.size() > kMostNamed) census_.unexplained.resize(kMostNamed);
     }
 
-    // The type of most items, with the shape if most items have the same shape.
-    std::string element_of(Address container, const PythonType& type) {
-        constexpr std::size_t kAsked = 64;
-        std::map<std::string, std::size_t> names, types;
-        std::size_t seen = 0;
-        reader_.last_items(container, type, kAsked, [&](Address item) {
-            const std::string name = name_of_object(item);
-            ++names[name];
-            ++types[name.substr(0, name.find(' '))];
-            ++seen;
-        });
-        for (const auto* counted : {&names, &types})
-            for (const auto& [name, times] : *counted)
-                if (times * 2 > seen) return name;
-        return {};
-    }
-
-    // An array or a tensor that shows a part of a storage.
-    struct View {
-        Address storage = 0;
-        std::uint64_t bytes = 0, storage_bytes = 0;
-        bool is_small() const { return storage != 0 && 4 * bytes <= storage_bytes; }
-    };
-    View view_of(Address object, const PythonType& type) {
-        if (type.kind == ObjectKind::ndarray) {
-            constexpr int kMostSteps = 4;
-            const NumpyArray array = reader_.arrays().read(object);
-            NumpyArray whole = array;
-            for (int i = 0; i < kMostSteps && !whole.owns_data; ++i) {
-                const Address base = reader_.memory().word(object + NumpyArrays::kBase);
-                const PythonType* of = base >= ObjectData::kLowest ? reader_.types().of(base) : nullptr;
-                if (of == nullptr || of->kind != ObjectKind::ndarray) return {};
-                whole = reader_.arrays().read(object = base);
-            }
-            return {whole.data, array.bytes, whole.bytes};
-        }
-        if (type.kind != ObjectKind::tensor || !torch_.is_ready()) return {};
-        const auto tensor = torch_.tensor(torch_.impl_of(object));
-        const auto storage = tensor && tensor->storage != 0 ? torch_.storage(tensor->storage) : std::nullopt;
-        if (!storage) return {};
-        std::uint64_t bytes = element_size(tensor->dtype);
-        for (const std::uint64_t extent : tensor->shape) bytes *= std::min<std::uint64_t>(extent, 1U << 20U);
-        return {tensor->storage, bytes, storage->bytes};
-    }
-    // "float32": 4.
-    static std::uint64_t element_size(std::string_view dtype) {
-        const std::size_t digits = dtype.find_first_of("0123456789");
-        const auto bits = digits == std::string_view::npos ? std::nullopt : parse_number(dtype.substr(digits));
-        return bits && *bits >= 8 && *bits <= 128 ? *bits / 8 : 1;
-    }
-
-    // The mean size of the storages, if most items are, or have, a small view of a storage of their own.
-    Bytes storages_of_items(Address container, const PythonType& type) {
-        constexpr std::size_t kAsked = 32, kInItem = 16;
-        std::unordered_set<Address> storages;
-        std::uint64_t seen = 0, small = 0, bytes = 0;
-        reader_.last_items(container, type, kAsked, [&](Address item) {
-            ++seen;
-            const PythonType* its = item >= ObjectData::kLowest ? reader_.types().of(item) : nullptr;
-            if (its == nullptr) return;
-            bool has_small = false;
-            std::size_t asked = 0;
-            const auto ask = [&](Address object, const PythonType& of) {
-                const View view = view_of(object, of);
-                if (!view.is_small()) return;
-                has_small = true;
-                if (storages.insert(view.storage).second) bytes += view.storage_bytes;
-            };
-            ask(item, *its);
-            if (is_container(its->kind) || its->kind == ObjectKind::tuple)
-                reader_.references_of(item, *its, [&](Address part, Slot) {
-                    const PythonType* of =
-                        asked++ < kInItem && part >= ObjectData::kLowest ? reader_.types().of(part) : nullptr;
-                    if (of != nullptr) ask(part, *of);
-                });
-            small += has_small ? 1 : 0;
-        });
-        if (2 * small <= seen || 2 * storages.size() <= small) return {};
-        return Bytes{bytes / storages.size()};
-    }
-
-    std::string name_of_object(Address object) {
-        const PythonType* type = object >= ObjectData::kLowest ? reader_.types().of(object) : nullptr;
-        return type == nullptr ? std::string() : name_of_object(object, *type);
-    }
-
-    // With the shape of arrays and tensors.
-    std::string name_of_object(Address object, const PythonType& its) {
-        const PythonType* type = &its;
-        if (type->kind == ObjectKind::lru_link) {
-            constexpr std::uint64_t kResult = 48;
-            const Address result = reader_.memory().word(object + kResult);
-            const PythonType* of = result >= ObjectData::kLowest ? reader_.types().of(result) : nullptr;
-            return of != nullptr && of->kind != ObjectKind::lru_link ? name_of_object(result) : std::string();
-        }
-        if (type->kind == ObjectKind::ndarray) {
-            const NumpyArray array = reader_.arrays().read(object);
-            return type->name + (array.dtype.empty() ? "" : " " + array.dtype + shape_text(array.shape));
-        }
-        if (type->kind == ObjectKind::tensor && torch_.is_ready())
-            if (const auto tensor = torch_.tensor(torch_.impl_of(object)))
-                return type->name + " " + tensor->device + " " + tensor->dtype + shape_text(tensor->shape);
-        return type->name;
-    }
-
     const PythonHeap& heap_;
     ObjectGraph& graph_;
     const NativeBlocks* blocks_;
@@ -589,6 +476,7 @@ class ObjectCensusTaker {
     const NativeOwners::Roots& roots_;
     ObjectReader& reader_;
     TorchObjects& torch_;
+    ItemNames names_;
     const ReadDeadline& deadline_;
     ObjectCensus& census_;
     std::unordered_map<NodeNumber, std::uint64_t> native_bytes_{};   // of blocks that garbage owns

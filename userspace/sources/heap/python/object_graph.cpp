@@ -4,6 +4,7 @@
 #include <bit>
 #include <ranges>
 
+#include "sources/heap/python/object_cycles.h"
 #include "sources/python/python_code.h"
 
 namespace memscope {
@@ -570,85 +571,23 @@ void ObjectGraph::add_unreached() {
     add_garbage();
 }
 
-// What nothing reaches, and all of whose references were found. A root is one object of each strongly connected
-// component to which no other component refers: an instance of a class if there is one, because its name tells most.
+// What nothing reaches, and all of whose references were found.
 void ObjectGraph::add_garbage() {
     constexpr std::uint8_t kGarbage = 50;
-    constexpr std::uint32_t kUnknown = 0;
-    // Tarjan's algorithm. `order`: when a node was found; `low`: the earliest node on the stack that it leads to.
     std::vector<NodeNumber> nodes;
     for (NodeNumber node = 1; node < count(); ++node)
         if (!is_reached(node)) nodes.push_back(node);
     if (nodes.empty()) return;
-    std::vector<std::uint32_t> place(count(), kNoNode);
-    for (std::uint32_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = i;
-    struct Component {
-        NodeNumber best = 0;
-        bool is_entered = false, has_native = false, has_cycle = false;
-        std::uint32_t size = 0;
+    const auto describe_node = [this](NodeNumber node) {
+        const PythonType& its = type(node);
+        const bool native = is_native(its.kind);
+        const int rank = native ? 0 : !its.heap ? 1 : its.kind == ObjectKind::type ? 2 : 3;
+        return CycleMember{.native = native, .refers_to_itself = found_[node] > 0, .rank = rank};
     };
-    struct Step {
-        std::uint32_t at;
-        std::uint32_t edge;
-    };
-    std::vector<std::uint32_t> order(nodes.size(), kUnknown), low(nodes.size()), component(nodes.size(), kNoNode);
-    std::vector<std::uint32_t> open;
-    std::vector<Component> components;
-    std::vector<Step> steps;
-    std::uint32_t found = 0;
-    const auto is_better = [&](NodeNumber a, NodeNumber b) {
-        const auto rank = [&](const PythonType& type) {
-            return is_native(type.kind) ? 0 : !type.heap ? 1 : type.kind == ObjectKind::type ? 2 : 3;
-        };
-        return b == 0 || rank(type(a)) > rank(type(b));
-    };
-    const auto begin = [&](std::uint32_t at) {
-        order[at] = low[at] = ++found;
-        open.push_back(at);
-        steps.push_back({at, edges_.begin(nodes[at])});
-    };
-    for (std::uint32_t first = 0; first < nodes.size(); ++first) {
-        if (order[first] != kUnknown) continue;
-        begin(first);
-        while (!steps.empty()) {
-            Step& step = steps.back();
-            const std::uint32_t at = step.at;
-            if (step.edge < edges_.end(nodes[at])) {
-                const std::uint32_t target = place[edges_.target(step.edge++)];
-                if (target == kNoNode) continue;
-                if (order[target] == kUnknown)
-                    begin(target);
-                else if (component[target] == kNoNode)
-                    low[at] = std::min(low[at], order[target]);
-                continue;
-            }
-            steps.pop_back();
-            if (!steps.empty()) low[steps.back().at] = std::min(low[steps.back().at], low[at]);
-            if (low[at] != order[at]) continue;
-            Component& made = components.emplace_back();
-            std::uint32_t member = kNoNode;
-            do {
-                member = open.back();
-                open.pop_back();
-                component[member] = static_cast<std::uint32_t>(components.size() - 1);
-                ++made.size;
-                made.has_native |= is_native(type(nodes[member]).kind);
-                if (is_better(nodes[member], made.best)) made.best = nodes[member];
-            } while (member != at);
-        }
-    }
-    for (std::uint32_t at = 0; at < nodes.size(); ++at)
-        for (std::uint32_t e = edges_.begin(nodes[at]), end = edges_.end(nodes[at]); e < end; ++e)
-            if (const std::uint32_t target = place[edges_.target(e)]; target != kNoNode)
-                (component[target] == component[at] ? components[component[at]].has_cycle
-                                                    : components[component[target]].is_entered) = true;
-    for (const Component& each : components) {
-        // Without a cycle it has been freed, or a reference to it is newer than the copy.
-        const bool refers_to_itself = each.size == 1 && found_[each.best] > 0;  // that is no edge
-        if (each.is_entered || !(each.has_cycle || refers_to_itself)) continue;
-        const auto kind = each.has_native && each.size > 1 ? ObjectRoot::cpp : ObjectRoot::garbage;
-        roots_.push_back({kind, kGarbage, each.best, 0});
-        reach(each.best, kind);
+    for (const ObjectCycle& cycle : find_cycles(edges_, nodes, describe_node)) {
+        const auto kind = cycle.through_native ? ObjectRoot::cpp : ObjectRoot::garbage;
+        roots_.push_back({kind, kGarbage, cycle.best, 0});
+        reach(cycle.best, kind);
     }
 }
 

@@ -40,6 +40,9 @@ enum class ObjectKind : std::uint8_t {
     native,
 };
 constexpr bool is_native(ObjectKind kind) { return kind >= ObjectKind::tensor_impl; }
+constexpr bool is_container(ObjectKind kind) {
+    return kind == ObjectKind::list || kind == ObjectKind::dict || kind == ObjectKind::set || kind == ObjectKind::deque;
+}
 
 struct PythonType {
     Address address = 0;  // 0: not a type of Python
