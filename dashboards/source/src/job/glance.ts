@@ -77,11 +77,22 @@ export const glance: Row = {
         field: { decimals: 0, thresholds: steps('green', [30, 'orange'], [60, 'red']) },
       }),
     ] },
-    timeline([24, 4], {
+    timeline([16, 4], {
       title: 'What were the verdicts of the job and its roles?', unit: 'none',
       description: 'The verdict on the job and the verdict on each role over time. If the ranks of a role have different verdicts, the panel shows the worst verdict. Leaking is the worst, then spiky, stable, warming up, too early to tell.',
       queries: { job: verdictCode(`${JOB},scope="target"`, 'target'), '{{role}}': verdictCode(`${JOB},scope="role",role=~"$role",rank=~"$rank"`, 'role') },
       field: { mappings: CODES }, overrides: [byName('job', [{ id: 'displayName', value: 'the job' }])],
+    }),
+    timeline([8, 4], {
+      title: 'Where was a leak suspected?', unit: 'none',
+      description: 'Suspected: a Python container has gained items for 30 s, has given none back, and is a meaningful part of the growth, but there is no verdict yet. The suspicion ends when the container stops growing and when there is a verdict. `memscope status` names the container.',
+      queries: {
+        job: `max by (target) (${of('leak_suspected', JOB, 'scope="target"')})`,
+        '{{role}}': `max by (role) (${of('leak_suspected', JOB, 'scope="role",role=~"$role",rank=~"$rank"')})`,
+        'GPU {{gpu}}': `max by (gpu) (${of('leak_suspected', JOB, 'scope="gpu"')})`,
+      },
+      field: { mappings: words([['0', 'no', 'text'], ['1', 'suspected', 'orange']]) },
+      overrides: [byName('job', [{ id: 'displayName', value: 'the job' }])],
     }),
   ],
 };
