@@ -1,6 +1,7 @@
 """A training job that keeps tensors in four ways: a list of them, activations that a forward hook appends, losses with their
-graphs, and numpy arrays. Reads commands: `steps N` trains, `rate SECONDS` prints the steps per second of that time. After each
-command it prints its own figures as JSON.
+graphs, and numpy arrays. Reads commands: `steps N` trains, `keep SECONDS` trains at 25 steps a second for that time, `rate
+SECONDS` trains without keeping anything and prints the steps per second of that time. After each command it prints its own
+figures as JSON.
 """
 import gc
 import json
@@ -59,6 +60,12 @@ class Trainer:
             steps += 1
         return steps / seconds
 
+    def keep_for(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.step()
+            time.sleep(0.04)
+
 
 def truth(trainer):
     gc.collect()
@@ -87,6 +94,8 @@ def main():
     for line in sys.stdin:
         command, number = line.split()
         answer = {'steps_per_second': trainer.rate(float(number))} if command == 'rate' else {}
+        if command == 'keep':
+            trainer.keep_for(float(number))
         if command == 'steps':
             for _ in range(int(number)):
                 trainer.step()

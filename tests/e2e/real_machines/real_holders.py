@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """The holders of the tensors of a PyTorch job, on a machine that trains: compares `memscope heap` with the figures of the job
-itself at three moments, and measures the cost of a census for the job.
+itself at three moments, checks what a watcher says by itself while the job keeps tensors and while it keeps none, and measures
+the cost of a census for the job.
 
     real_holders.py TARBALL [RESULT.json]
 
 Needs root and a Python with PyTorch and numpy, which runs this script and the job; a GPU, unless WITHOUT_GPU is set. MEMSCOPE
 names a program to be used instead of that of the tarball. ROUNDS is the number of pairs of 30 s in which the rate is measured
-(3 if it is not set). Takes five minutes.
+(3 if it is not set). Takes eight minutes.
 """
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -25,6 +28,9 @@ from real_owner_lines import facts  # noqa: E402
 JOB = str(Path(__file__).resolve().parents[1] / 'jobs' / 'kept_tensors.py')
 HELD = {'features': 'self.features', 'losses': 'self.losses', 'layer2': "self.activations['layer2']", 'boxes': 'self.boxes'}
 WINDOW = 30
+NAMED_AFTER = 60  # seconds in which a watcher must have named a holder
+WATCHED = 75
+QUIET = 45
 
 
 def census(program, pid, *words):
@@ -83,6 +89,62 @@ def changes(check, program, pid, ask, device):
             'references_explained': answer.get('references_explained'), 'objects': answer.get('objects')}
 
 
+def is_held(path):
+    return any(path.endswith(held.removeprefix('self')) for held in HELD.values())
+
+
+def watch(program, pid, ask, command, seconds):
+    """The ticks of a watcher that sees the job execute a command."""
+    with tempfile.TemporaryFile('w+') as out:
+        words = [str(program), '--pid', str(pid), '--json', '--listen', 'none', '--report-dir', 'none', '--linger', '0s',
+                 '--duration', f'{seconds}s']
+        with process(words, stdout=out, stderr=subprocess.PIPE, text=True) as watcher:
+            ask(f'{command} {seconds + 2}')
+            watcher.wait(30)
+        out.seek(0)
+        return [json.loads(line) for line in out if line.startswith('{')]
+
+
+def named(verdict):
+    """The path of the holder that this verdict names first."""
+    suspect = verdict['suspect'] or {}
+    said = ' '.join(filter(None, (suspect.get('text'), verdict['explanation'], verdict['holders'])))
+    return next((path for path in re.findall(r'`([^`]+)`', said) if not path.startswith('memscope ')), None)
+
+
+def watched_growth(check, program, pid, ask, device):
+    """The watcher names what the job keeps, by itself, soon, and nothing else."""
+    ticks = watch(program, pid, ask, 'keep', WATCHED)
+    said = [(round(tick['time'] - ticks[0]['time']), verdict) for tick in ticks for verdict in tick['verdicts']
+            if verdict['scope'] in ('target', 'role', 'gpu')]
+    if not check('the watcher has verdicts', said, len(ticks)):
+        return {}
+    paths = [(at, named(verdict), verdict['scope']) for at, verdict in said if named(verdict)]
+    right = [(at, path) for at, path, _ in paths if is_held(path)]
+    check(f'the watcher names a holder within {NAMED_AFTER} s', right and right[0][0] <= NAMED_AFTER, (right[:1], said[-1][1]))
+    wrong = sorted({path for _, path, _ in paths if not is_held(path)})
+    check('the watcher names nothing that is no holder', not wrong, wrong)
+    last = [verdict for _, verdict in said if verdict['scope'] == 'target'][-1]
+    check('the last sentence has a holder', is_held(named(last) or ''), last)
+    suspects = [verdict['suspect'] for _, verdict in said if verdict['suspect']]
+    check('a leak is suspected', suspects, last)
+    check('its holder is one that grows', all(s['kind'] == 'holder' and is_held(s['name']) for s in suspects), suspects[-1:])
+    if device != 'cpu':
+        check('the watcher names memory of the GPU', any('of GPU memory' in verdict['explanation'] for _, verdict in said), last)
+    return {'seconds_until_named': right[0][0] if right else None, 'named': sorted({path for _, path in right}),
+            'explanation': last['explanation'], 'suspect': suspects[-1] if suspects else None}
+
+
+def watched_quiet(check, program, pid, ask):
+    """The watcher names nothing while the job trains without keeping anything."""
+    ticks = watch(program, pid, ask, 'rate', QUIET)
+    verdicts = [verdict for tick in ticks for verdict in tick['verdicts']]
+    check('without growth: there are verdicts', verdicts, len(ticks))
+    wrong = sorted({named(verdict) for verdict in verdicts if named(verdict)})
+    check('without growth: the watcher names nothing', not wrong, wrong)
+    check('without growth: nothing is suspected', not any(verdict['suspect'] for verdict in verdicts), verdicts[-1:])
+
+
 def cost(program, pid, ask):
     """Steps per second with one census in 30 s, and without, in turns."""
     ratios = []
@@ -115,6 +177,9 @@ def run(check, tarball, folder):
             truth = ask(f'steps {steps}')
             compare(check, f'moment {moment}', truth, census(program, job.pid))
         result['growth'] = changes(check, program, job.pid, ask, device)
+        result['watcher'] = watched_growth(check, program, job.pid, ask, device)
+        print(f'     {result["watcher"]}', flush=True)
+        watched_quiet(check, program, job.pid, ask)
         result['text'] = subprocess.run([program, 'heap', '--pid', str(job.pid)], capture_output=True, text=True, timeout=90).stdout
         print(result['text'], flush=True)
         result['rates'] = cost(program, job.pid, ask)
