@@ -67,7 +67,7 @@ SiteLine line_of(PlaneKind plane, const GrowthSite& site) {
     SiteLine line{.plane = plane, .role = role_text(site.role)};
     if (const PythonFrame* own = own_frame(site.python)) {
         line.file = file_name(own->file);
-        line.function = name_of(*own);
+        line.function = own_name(site.python);
         line.number = own->line;
     } else {
         line.function = native_name(site.native);

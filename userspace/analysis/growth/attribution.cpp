@@ -47,7 +47,8 @@ bool is_in_library_folder(std::string_view path) {
 
 // Code without a file of its own. "<string>" (python -c, exec), "<stdin>" and notebook cells are the user's.
 bool is_generated_by_library(std::string_view file) {
-    constexpr std::string_view kGenerated[] = {"<frozen ", "<eval_with_key>", "<attrs generated ", "<decorator-gen-"};
+    constexpr std::string_view kGenerated[] = {"<frozen ", "<eval_with_key>", "<attrs generated ", "<decorator-gen-",
+                                               kLeftOutFile};
     return file.ends_with(" internals>") ||  // numpy's "<__array_function__ internals>"
            std::ranges::any_of(kGenerated, [&](std::string_view start) { return file.starts_with(start); });
 }
@@ -155,10 +156,33 @@ std::vector<OwnLine> own_lines(std::vector<GrowthSite> sites) {
     return lines;
 }
 
-const PythonFrame* own_frame(const std::vector<PythonFrame>& frames) {
-    const auto own = std::ranges::find_if_not(frames, is_library);
-    if (own != frames.end()) return &*own;
-    return frames.empty() ? nullptr : &frames.front();
+bool is_import_system(const PythonFrame& frame) { return frame.file.starts_with("<frozen importlib"); }
+
+std::string module_name(std::string_view file) {
+    constexpr std::string_view kPackage = "/__init__.py", kSource = ".py";
+    if (file.ends_with(kPackage))
+        file.remove_suffix(kPackage.size());
+    else if (file.ends_with(kSource))
+        file.remove_suffix(kSource.size());
+    // The name begins below the last folder of libraries. Elsewhere it is not known where packages begin.
+    std::size_t begin = file.rfind('/') + 1;
+    std::size_t end = 0;
+    std::string_view parent;
+    for (std::size_t at = 0; (end = file.find('/', at)) != std::string_view::npos; at = end + 1) {
+        const std::string_view folder = file.substr(at, end - at);
+        if (folder == "site-packages" || folder == "dist-packages" || folder == "lib-dynload") begin = end + 1;
+        if ((parent == "lib" || parent == "lib64") && is_standard_library(folder)) begin = end + 1;
+        parent = folder;
+    }
+    std::string name(file.substr(begin));
+    std::ranges::replace(name, '/', '.');
+    return name;
+}
+
+std::string short_place(const PythonFrame& frame) {
+    std::string place = frame.file.substr(frame.file.rfind('/') + 1);
+    if (frame.line > 0) place += ":" + std::to_string(frame.line);
+    return place;
 }
 
 }  // namespace memscope

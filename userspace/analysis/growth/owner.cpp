@@ -24,7 +24,7 @@ std::string file_of(const std::string& path) { return path.substr(path.rfind('/'
 std::int64_t net_growth(const GrowthPlane& plane) {
     std::int64_t sum = 0;
     for (const GrowthSite& site : plane.sites)
-        if (!is_import(site)) sum = add_bytes(sum, site.bytes);
+        if (!is_import(site.python)) sum = add_bytes(sum, site.bytes);
     for (const UnattributedGrowth& part : plane.unattributed) sum = add_bytes(sum, part.bytes);
     return std::max<std::int64_t>(sum, 0);
 }
@@ -76,7 +76,7 @@ void add_candidates(const Growth& growth, PlaneKind plane, const TargetSnapshot&
     for (const GrowthSite& site : growth.plane(plane).sites) {
         const bool exact =
             plane == PlaneKind::tensors_host || (!site.native.empty() && maps_for_owner(site.native.front().symbol));
-        if (exact && !is_import(site)) sites.push_back(site);
+        if (exact && !is_import(site.python)) sites.push_back(site);
     }
     for (OwnLine& line : own_lines(std::move(sites))) {
         if (line.site.bytes < kLittle) break;  // sorted, largest first
@@ -127,14 +127,6 @@ std::optional<Recycled> recycled_memory(const TargetSnapshot& target, double now
 
 }  // namespace
 
-bool is_import(const GrowthSite& site) {
-    for (const PythonFrame& frame : site.python) {
-        if (frame.file.starts_with("<frozen importlib")) return true;
-        if (!is_library(frame)) return false;  // the own line
-    }
-    return false;
-}
-
 std::string_view enlarged_by(std::string_view innermost_function) {
     constexpr std::string_view kBreak[] = {"brk", "__brk", "sbrk", "__sbrk"};
     constexpr std::string_view kProtect[] = {"mprotect", "__mprotect"};
@@ -162,10 +154,7 @@ bool may_be_arenas(const GrowthSite& site) {
 }  // namespace
 
 std::string place_of_line(const GrowthSite& site) {
-    if (const PythonFrame* own = own_frame(site.python)) {
-        const std::string place = file_of(own->file) + (own->line > 0 ? fmt::format(":{}", own->line) : std::string());
-        return fmt::format("{} ({})", own->function.empty() ? "?" : own->function, place);
-    }
+    if (std::string place = own_place(site.python); !place.empty()) return place;
     if (site.native.empty()) return {};
     const NativeFrame& frame = site.native.front();
     return frame.symbol.empty() ? file_of(frame.module) : frame.symbol;
@@ -240,7 +229,7 @@ Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double no
     }
     std::vector<GrowthSite> sites;
     for (const GrowthSite& site : growth.resident.sites)
-        if (!is_import(site)) sites.push_back(site);
+        if (!is_import(site.python)) sites.push_back(site);
     const std::vector<OwnLine> lines = own_lines(std::move(sites));
     result.reason = Ownership::Reason::no_line;
     if (lines.empty()) return result;

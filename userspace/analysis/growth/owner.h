@@ -34,9 +34,6 @@ struct Ownership {
 // (seconds since 1970).
 Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double now);
 
-// True if the own line imported a module: it runs once, so it is not a leak.
-bool is_import(const GrowthSite& site);
-
 // True if this innermost function maps memory for one owner. False for brk and mprotect, with which malloc enlarges
 // heaps that have many blocks: the line that needed a larger heap is not the owner of the blocks. False as well if the
 // function is not known.

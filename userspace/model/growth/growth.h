@@ -20,6 +20,9 @@ struct PythonFrame {
     auto operator<=>(const PythonFrame&) const = default;
 };
 
+// The file of a frame that stands for frames in the middle of a deep stack, which were left out.
+inline constexpr std::string_view kLeftOutFile = "<left out>";
+
 struct NativeFrame {
     std::string symbol{};      // demangled; empty: the file has no symbol for the address
     std::string module{};      // path in the process; "[vdso]", "[anon]"; empty: no longer mapped

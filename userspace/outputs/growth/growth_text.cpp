@@ -364,7 +364,7 @@ std::string site_line(const GrowthSite& site, std::size_t width) {
     if (!parts.own)
         return shortened_to(parts.native.empty() ? "no stack" : printable(name_of(parts.native.front())), width);
     const std::string place = printable(place_of(*parts.own));
-    const std::string function = printable(name_of(*parts.own));
+    const std::string function = printable(own_name(site.python));
     const std::size_t least = display_width(file_name(place)) + 2;  // "…/train.py:41"
     const std::size_t named = std::min(display_width(function), width > least + 1 ? width - least - 1 : 0);
     const std::string shown = tail_of(place, width > named + 1 ? width - named - 1 : 1);

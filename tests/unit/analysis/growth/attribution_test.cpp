@@ -93,7 +93,50 @@ TEST(OwnFrame, IsTheInnermostOfTheUsersOwnCode) {
     const auto all_in_libraries =
         frames({"/opt/env/lib/python3.12/site-packages/torch/utils.py", "/usr/lib/python3.12/runpy.py"});
     EXPECT_EQ(own_frame(all_in_libraries), &all_in_libraries.front());
-    EXPECT_EQ(own_frame({}), nullptr);
+    EXPECT_EQ(own_frame(std::vector<PythonFrame>{}), nullptr);
+}
+
+const PythonFrame kImportSystem{"_call_with_frames_removed", "<frozen importlib._bootstrap>", 488};
+
+// Deep stacks of imports have no frame of the user if they begin in a library, for example in a plugin.
+TEST(OwnFrame, IsNotOfTheImportSystem) {
+    const PythonFrame module{"<module>", "/usr/lib/python3/dist-packages/torch/nn.py", 3};
+    const std::vector<PythonFrame> frames{kImportSystem, module};
+    EXPECT_EQ(own_frame(frames), &frames[1]);
+    EXPECT_EQ(own_place(frames), "import (nn.py:3)");
+}
+
+TEST(OwnPlace, NamesTheModuleThatALineImports) {
+    const PythonFrame own{"<module>", "/job/train.py", 33};
+    const auto library = [](const char* file) {
+        return PythonFrame{"<module>", "/opt/venv/lib/python3.12/site-packages/" + std::string(file), 9};
+    };
+    const auto place = [](std::vector<PythonFrame> frames) { return own_place(frames); };
+    EXPECT_EQ(place({library("transformers/utils/hub.py"), kImportSystem, library("transformers/__init__.py"),
+                     kImportSystem, own}),
+              "import transformers (train.py:33)");
+    EXPECT_EQ(place({library("torch/nn/functional.py"), kImportSystem, own}),
+              "import torch.nn.functional (train.py:33)");
+    EXPECT_EQ(place({{"<module>", "/usr/lib/python3.11/json/decoder.py", 1}, kImportSystem, own}),
+              "import json.decoder (train.py:33)");
+    EXPECT_EQ(place({kImportSystem, own}), "import (train.py:33)") << "the code of the module does not run yet";
+    EXPECT_EQ(place({own}), "<module> (train.py:33)");
+    EXPECT_EQ(place({library("lib.py"), own}), "<module> (train.py:33)") << "a call, not an import";
+    EXPECT_EQ(place({}), "");
+}
+
+// A module of the user is own code: its lines are named, not the line that imports it.
+TEST(OwnPlace, IsTheLineOfAnOwnModule) {
+    EXPECT_EQ(own_place(std::vector<PythonFrame>{
+                  {"<module>", "/job/model.py", 5}, kImportSystem, {"<module>", "/job/train.py", 1}}),
+              "<module> (model.py:5)");
+}
+
+TEST(OwnFrame, IsNotTheMarkOfFramesThatWereLeftOut) {
+    const std::vector<PythonFrame> frames{{"forward", "/opt/venv/lib/python3.12/site-packages/nn.py", 9},
+                                          {"… 3 frames left out …", std::string(kLeftOutFile), 0},
+                                          {"validate", "train.py", 60}};
+    EXPECT_EQ(own_frame(frames), &frames[2]);
 }
 
 }  // namespace attribution_test
