@@ -12,7 +12,8 @@
 
 #define THREADS_SEARCHED         1024
 #define THREADS_SEARCHED_BOUNDED 64                      /* without bpf_loop() */
-#define FRAMES_WALKED            (MS_PYTHON_FRAMES + 16) /* skipped frames included */
+#define FRAMES_WALKED            512                     /* skipped frames included */
+#define FRAMES_WALKED_BOUNDED    (MS_PYTHON_FRAMES + 16) /* without bpf_loop() */
 /* Retry interval for a thread that has no PyThreadState. A new Python thread maps its first memory before
  * CPython adds it to the list, and can touch megabytes within a millisecond. The interval doubles with each
  * miss, because some threads never get a PyThreadState. */
@@ -209,8 +210,14 @@ static __always_inline bool take_frame(struct frame_walk *walk, struct ms_stack 
 	bool failed = false;
 	__u8 owner = 0;
 
-	if (!walk->frame || index >= MS_PYTHON_FRAMES)
+	if (!walk->frame)
 		return false;
+	/* Behind the innermost frames, the outermost ones are kept: they have the line of the user's own code
+	 * that runs a deep import or a framework. */
+	if (index >= MS_PYTHON_FRAMES)
+		index =
+		    MS_PYTHON_INNERMOST +
+		    (MS_PYTHON_FRAMES - MS_PYTHON_INNERMOST + stack->python_left_out) % MS_PYTHON_OUTERMOST;
 	if (bytes > FRAME_BYTES)
 		bytes = FRAME_BYTES;
 	barrier_var(bytes);
@@ -246,7 +253,10 @@ static __always_inline bool take_frame(struct frame_walk *walk, struct ms_stack 
 	}
 	walk->hash = mixed(walk->hash, code);
 	walk->hash = mixed(walk->hash, (__u32)instruction | ((__u64)stack->python[index].first_line << 32));
-	stack->python_count++;
+	if (stack->python_count < MS_PYTHON_FRAMES)
+		stack->python_count++;
+	else
+		stack->python_left_out++;
 	return true;
 }
 
@@ -279,7 +289,7 @@ static __always_inline enum ms_python_outcome walk_python(struct frame_walk *wal
 		walk->frame = read_word(walk->frame + walk->python.cframe_frame, &failed);
 	walk->failed = failed;
 	if (!failed && bounded) {
-		for (int i = 0; i < FRAMES_WALKED; i++)
+		for (int i = 0; i < FRAMES_WALKED_BOUNDED; i++)
 			if (!take_frame(walk, stack))
 				break;
 	} else if (!failed) {
@@ -289,7 +299,6 @@ static __always_inline enum ms_python_outcome walk_python(struct frame_walk *wal
 	}
 	if (walk->failed)
 		count_loss(MS_LOSS_PYTHON_UNREADABLE);
-	stack->python_truncated = walk->frame != 0;
 	if (stack->python_count)
 		return MS_PYTHON_FOUND;
 	return walk->failed ? MS_PYTHON_UNREADABLE : MS_PYTHON_NO_FRAME;

@@ -199,17 +199,41 @@ static __always_inline bool send_codes(struct stack_scratch *scratch, const stru
 	return !loop.failed;
 }
 
-static __always_inline void take_native(void *context, struct ms_stack *stack, struct frame_walk *walk)
+/* Code this near to _PyRuntime is taken for code of the interpreter. */
+#define INTERPRETER_BYTES (16ULL << 20)
+
+static __always_inline bool is_of_interpreter(const struct ms_python *python, __u64 address)
+{
+	return address - python->runtime + INTERPRETER_BYTES < 2 * INTERPRETER_BYTES;
+}
+
+/* Takes the native frames, and returns the id of the stack. Code without frame pointers hides its callers:
+ * the addresses above the innermost function are arbitrary then, and new at each step. So a stack with Python
+ * calls is identified by these calls and its innermost native function. Its native frames are those of the
+ * first such stack. Whether the interpreter called the innermost function is part of the id, because that
+ * distinguishes arenas of Python's allocator. */
+static __always_inline __u64 take_native(void *context, struct ms_stack *stack, const struct frame_walk *walk,
+                                         const struct ms_space *space)
 {
 	long bytes = bpf_get_stack(context, stack->native, sizeof(stack->native), BPF_F_USER_STACK);
 	__u32 count = bytes > 0 ? bytes / sizeof(stack->native[0]) : 0;
+	__u64 id = walk->hash;
 
 	if (count > MS_NATIVE_FRAMES)
 		count = MS_NATIVE_FRAMES;
+	/* A thread that runs no Python code in a process that does, for example a thread of a library. */
+	if (!stack->python_count && stack->python_outcome != MS_PYTHON_NO_INTERPRETER && count > 1 &&
+	    space->native_stacks >= MS_NATIVE_STACKS)
+		count = 1;
 	stack->native_count = count;
+	if (stack->python_count) {
+		id = mixed(id, count ? stack->native[0] : 0);
+		return mixed(id, count > 1 && is_of_interpreter(&walk->python, stack->native[1]));
+	}
 	for (__u32 i = 0; i < MS_NATIVE_FRAMES; i++)
 		if (i < count)
-			walk->hash = mixed(walk->hash, stack->native[i]);
+			id = mixed(id, stack->native[i]);
+	return id;
 }
 
 /* A process that has sent this many stacks may use only half of the ring buffer, so that other processes can
@@ -246,14 +270,15 @@ static __always_inline struct stack_scratch *walk_stack(void *context, const str
 	scratch->walk.remembered = scratch->walk.space == space->id ? stack->python_count : 0;
 	scratch->walk.space = space->id;
 	stack->python_count = 0;
-	stack->python_truncated = 0;
+	stack->python_left_out = 0;
 	/* An address is meaningless outside its address space, so the id of the address space is part of the
 	 * hash. */
 	scratch->walk.hash = mixed(space->id, pid);
 	stack->python_outcome = walk_python(&scratch->walk, stack, pid, bounded);
 	scratch->calls = scratch->walk.hash;
-	take_native(context, stack, &scratch->walk);
-	stack->id = scratch->walk.hash ? scratch->walk.hash : 1;
+	stack->id = take_native(context, stack, &scratch->walk, space);
+	if (!stack->id)
+		stack->id = 1;
 	if (!stack->python_count)
 		scratch->calls = stack->id;
 	return scratch;
@@ -278,6 +303,8 @@ static __always_inline __u64 send_stack_if_new(struct stack_scratch *scratch, st
 	if (!send_stack_event(stack, sizeof(*stack)))
 		return MS_STACK_OTHER;
 	__sync_fetch_and_add(&space->stacks, 1);
+	if (!stack->python_count)
+		__sync_fetch_and_add(&space->native_stacks, 1);
 	bpf_map_update_elem(&known_stacks, &stack->id, &sent, BPF_ANY);
 	return stack->id;
 }

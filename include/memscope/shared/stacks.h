@@ -9,6 +9,9 @@
 #include <memscope/shared/wire.h>
 
 #define MS_PYTHON_FRAMES 64 /* a power of two: indexes are masked */
+/* Of a deeper stack, the frames in the middle are left out. The outermost frames are in a ring. */
+#define MS_PYTHON_OUTERMOST 16
+#define MS_PYTHON_INNERMOST (MS_PYTHON_FRAMES - MS_PYTHON_OUTERMOST)
 #define MS_NATIVE_FRAMES 32
 #define MS_CODE_NAME_BYTES 128
 #define MS_CODE_FILE_BYTES 256
@@ -74,18 +77,21 @@ enum ms_stack_event_kind {
 /* Maximum number of stacks of one process. The collector raises it when it has forgotten stacks of the process. The map
  * has room for more than four processes that make new stacks all the time. */
 #define MS_STACKS_PER_PROCESS 3072
+/* Of a process that runs Python: maximum number of whole stacks without Python calls. Further ones have their innermost
+ * function only, because the callers that code without frame pointers shows are arbitrary. */
+#define MS_NATIVE_STACKS 512
 
 /* The address space of one process: by pid in the map `spaces`. */
 struct ms_space {
-    __u64 id;          /* of the address space; new after an exec */
-    __u64 start_ns;    /* of the process */
-    __u64 mm;          /* address of its mm_struct; 0: not known until the first change */
-    __s64 start_pages; /* anonymous pages when following began; they do not count as growth */
-    __s64 pages;       /* at the last step, if growth is followed in steps */
-    __u32 stacks;      /* number of stacks sent so far */
-    __u32 grew_sent;   /* MS_EVENT_GREW was sent */
-    __u32 period;      /* the value of `period` of the BPF object at the last step */
-    __u32 pad;
+    __u64 id;            /* of the address space; new after an exec */
+    __u64 start_ns;      /* of the process */
+    __u64 mm;            /* address of its mm_struct; 0: not known until the first change */
+    __s64 start_pages;   /* anonymous pages when following began; they do not count as growth */
+    __s64 pages;         /* at the last step, if growth is followed in steps */
+    __u32 stacks;        /* number of stacks sent so far */
+    __u32 grew_sent;     /* MS_EVENT_GREW was sent */
+    __u32 period;        /* the value of `period` of the BPF object at the last step */
+    __u32 native_stacks; /* of `stacks`, those without Python calls */
 };
 MS_LAYOUT(ms_space, 56);
 
@@ -106,14 +112,14 @@ struct ms_python_frame {
 };
 MS_LAYOUT(ms_python_frame, 16);
 
-/* MS_EVENT_STACK: sent when an id is first seen, after the code objects of its frames. Innermost frames first.
- * `native_count` is the number of valid entries in `native`. */
+/* MS_EVENT_STACK: sent when an id is first seen, after the code objects of its frames. Innermost frames first, but see
+ * MS_PYTHON_OUTERMOST. `native_count` is the number of valid entries in `native`. */
 struct ms_stack {
     struct ms_header h;
     __u64 id;
     __u16 python_outcome; /* enum ms_python_outcome */
     __u16 python_count;
-    __u16 python_truncated; /* 1: there were more frames */
+    __u16 python_left_out; /* frames in the middle */
     __u16 native_count;
     struct ms_python_frame python[MS_PYTHON_FRAMES];
     __u64 native[MS_NATIVE_FRAMES];

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 
 #include "base/text.h"
 #include "kernel/growth/grown.h"
+#include <memscope/shared/stacks.h>
 
 namespace memscope {
 namespace growth_test {
@@ -466,6 +468,49 @@ TEST(Growth, OfStacksWithoutRoomIsAttributedWhenTheyAreUsedAgain) {
     }));
     EXPECT_EQ(at(growth.mapped, "map_by_path"), static_cast<std::int64_t>(kSmall * 2 * 2 * kPaths));
     watched.expect_nothing_lost();
+}
+
+// A framework, or a deep import, has more frames than there is room for.
+TEST(ResidentGrowth, OfADeepPythonStackHasItsInnermostAndOutermostFrames) {
+    constexpr int kDepth = 150;
+    const std::filesystem::path script =
+        std::filesystem::temp_directory_path() / ("memscope-deep-" + std::to_string(::getpid()) + ".py");
+    std::ofstream(script) << R"(
+import time
+kept = []
+def deep(left):
+    if left > 0: return deep(left - 1)
+    kept.append(bytearray(b'x') * (64 << 20))
+def begin(): deep()" << kDepth
+                          << R"()
+time.sleep(2)
+begin()
+time.sleep(1000)
+)";
+    const RealCgroup job("growth-deep");
+    Watched watched({job.name()});
+    const Child child(job, [&](const Child::Script&) {
+        ::execlp("python3", "python3", script.c_str(), nullptr);
+        ::_exit(127);
+    });
+    Growth growth;
+    EXPECT_TRUE(ticks_until(watched, job, [&](const TargetSnapshot& target) {
+        growth = watched.collector().growth()->report(target);
+        return is_named(growth) && !growth.resident.sites.empty() &&
+               growth.resident.sites[0].bytes >= static_cast<std::int64_t>(60 * kMiB);
+    }));
+    ASSERT_FALSE(growth.resident.sites.empty());
+    const std::vector<PythonFrame>& frames = growth.resident.sites[0].python;
+    ASSERT_EQ(frames.size(), MS_PYTHON_FRAMES + 1U);
+    EXPECT_EQ(frames.front().function, "deep");
+    EXPECT_EQ(frames[MS_PYTHON_INNERMOST].file, kLeftOutFile);
+    // deep() runs kDepth + 1 times, below begin() and the module.
+    EXPECT_EQ(frames[MS_PYTHON_INNERMOST].function,
+              "… " + std::to_string(kDepth + 3 - MS_PYTHON_FRAMES) + " frames left out …");
+    EXPECT_EQ(frames[frames.size() - 2].function, "begin");
+    EXPECT_EQ(frames.back().function, "<module>");
+    watched.expect_nothing_lost();
+    std::filesystem::remove(script);
 }
 
 }  // namespace growth_test

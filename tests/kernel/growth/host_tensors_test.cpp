@@ -142,7 +142,7 @@ TEST(CudaHostTensors, WithTheSameCallsOfPythonAreOneLineAlthoughTheirNativeStack
         growth = watched.collector().growth()->report(target);
         return held(growth.tensors_host) == 46 * kMiB && growth.tensors_host.unattributed.empty();
     })) << held(growth.tensors_host);
-    EXPECT_EQ(growth.tensors_host.sites.size(), 11U) << "10 that are kept and the last one, each with its own stack";
+    EXPECT_EQ(growth.tensors_host.sites.size(), 1U);
     ASSERT_TRUE(growth.owner) << growth.sentence;
     EXPECT_EQ(growth.owner->plane, PlaneKind::tensors_host);
     EXPECT_EQ(growth.owner->bytes, 30 * kMiB) << growth.sentence;

@@ -302,11 +302,22 @@ Result<RawStack> decode_stack(std::span<const std::byte> record) {
                    .process = {static_cast<pid_t>(wire.h.pid), wire.h.start_ns},
                    .python = {},
                    .native = {wire.native, wire.native + wire.native_count},
-                   .truncated = wire.python_truncated != 0,
+                   .python_left_out = wire.python_left_out,
                    .recorded = std::chrono::nanoseconds(wire.h.time_ns)};
     stack.python.reserve(wire.python_count);
-    for (const ms_python_frame& frame : std::span(wire.python, wire.python_count))
-        stack.python.push_back({frame.code, frame.instruction, frame.first_line});
+    const auto take = [&](std::size_t first, std::size_t end) {
+        for (const ms_python_frame& frame : std::span(wire.python + first, wire.python + end))
+            stack.python.push_back({frame.code, frame.instruction, frame.first_line});
+    };
+    if (wire.python_left_out == 0) {
+        take(0, wire.python_count);
+        return stack;
+    }
+    if (wire.python_count < MS_PYTHON_FRAMES) return malformed("stack record");
+    const std::size_t oldest = MS_PYTHON_INNERMOST + wire.python_left_out % MS_PYTHON_OUTERMOST;
+    take(0, MS_PYTHON_INNERMOST);
+    take(oldest, MS_PYTHON_FRAMES);
+    take(MS_PYTHON_INNERMOST, oldest);
     return stack;
 }
 

@@ -205,7 +205,7 @@ Status GrowthStacks::begin(const ProcessId& process, SpaceId space, Bytes start)
                          .stacks = 0,
                          .grew_sent = 0,
                          .period = state_->object->bss->period,
-                         .pad = 0};
+                         .native_stacks = 0};
     const int map = state_->map(state_->object->maps.spaces);
     if (bpf_map_update_elem(map, &process.pid, &fresh, BPF_ANY) != 0)
         return system_error(errno, "add a process to the BPF map of growing processes");

@@ -26,8 +26,9 @@ struct RawStack {
     ProcessId process{};
     std::vector<PythonCall> python{};
     std::vector<std::uint64_t> native{};
-    bool truncated = false;  // there were more Python frames
-    Seconds recorded{};      // boot clock
+    // Python frames that are missing between the innermost and the outermost ones (MS_PYTHON_OUTERMOST).
+    std::uint32_t python_left_out = 0;
+    Seconds recorded{};  // boot clock
 };
 
 // Anonymous memory that was added at a stack.

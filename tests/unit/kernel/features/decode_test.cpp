@@ -198,5 +198,46 @@ TEST(DecodeRange, RefusesMalformedRecords) {
     EXPECT_TRUE(broken([](ms_range& wire) { wire.old_end = 0; }));
 }
 
+ms_stack stack_record(std::uint16_t frames, std::uint16_t left_out) {
+    ms_stack wire{};
+    wire.h = {.time_ns = 99, .start_ns = 5, .target = 7, .pid = 100, .kind = MS_EVENT_STACK, .size = sizeof wire};
+    wire.id = 3;
+    wire.python_count = frames;
+    wire.python_left_out = left_out;
+    for (std::uint32_t i = 0; i < frames; ++i) wire.python[i].code = i;
+    return wire;
+}
+
+Result<RawStack> decoded(const ms_stack& wire) { return decode_stack(std::as_bytes(std::span(&wire, 1))); }
+
+TEST(DecodeStack, HasAllFramesOfAShortStack) {
+    const auto stack = decoded(stack_record(3, 0));
+    ASSERT_TRUE(stack);
+    EXPECT_EQ(stack->python_left_out, 0U);
+    ASSERT_EQ(stack->python.size(), 3U);
+    EXPECT_EQ(stack->python[2].code, 2U);
+}
+
+// The BPF program writes frame n of a deep stack to the place of frame n - MS_PYTHON_OUTERMOST.
+TEST(DecodeStack, PutsTheOutermostFramesOfADeepStackInOrder) {
+    for (const std::uint16_t left_out : {1, 5, 16, 100}) {
+        ms_stack wire = stack_record(MS_PYTHON_FRAMES, left_out);
+        const std::uint32_t depth = MS_PYTHON_FRAMES + left_out;
+        for (std::uint32_t n = 0; n < depth; ++n) {
+            const std::uint32_t ring = (n - MS_PYTHON_INNERMOST) % MS_PYTHON_OUTERMOST;
+            wire.python[n < MS_PYTHON_INNERMOST ? n : MS_PYTHON_INNERMOST + ring].code = n;
+        }
+        const auto stack = decoded(wire);
+        ASSERT_TRUE(stack);
+        EXPECT_EQ(stack->python_left_out, left_out);
+        ASSERT_EQ(stack->python.size(), std::size_t{MS_PYTHON_FRAMES});
+        EXPECT_EQ(stack->python[MS_PYTHON_INNERMOST - 1].code, MS_PYTHON_INNERMOST - 1U);
+        EXPECT_EQ(stack->python[MS_PYTHON_INNERMOST].code, depth - MS_PYTHON_OUTERMOST);
+        EXPECT_EQ(stack->python.back().code, depth - 1);
+    }
+}
+
+TEST(DecodeStack, RefusesFramesThatWereLeftOutOfAShortStack) { EXPECT_FALSE(decoded(stack_record(3, 1))); }
+
 }  // namespace decode_test
 }  // namespace memscope
