@@ -4,6 +4,14 @@
 #include <optional>
 
 namespace memscope {
+namespace {
+
+StackId moved(const LiveSamples::Moves& moves, StackId stack) {
+    const auto found = moves.find(stack);
+    return found == moves.end() ? stack : found->second;
+}
+
+}  // namespace
 
 void LiveSamples::insert(Space& space, std::uint64_t address, const Sample& sample) {
     // An older sample at this address stays, because its stack touched the page first.
@@ -41,6 +49,7 @@ void LiveSamples::add(const GrowthSample& sample) {
 
 void LiveSamples::add_one(const GrowthSample& sample) {
     Space& space = spaces_[sample.process];
+    const StackId stack = sample.time_ns <= moved_ns_ ? moved(moves_, sample.stack) : sample.stack;
     if (sample.space < space.id) return;  // the sample is of the program before an exec
     if (sample.space > space.id) {
         clear(space);
@@ -48,7 +57,7 @@ void LiveSamples::add_one(const GrowthSample& sample) {
         space.halvings = 0;
     }
     if (sample.address == 0) {  // a net change
-        space.bytes[sample.stack] += sample.bytes;
+        space.bytes[stack] += sample.bytes;
         return;
     }
     if ((space.arrived++ & ((std::uint64_t{1} << space.halvings) - 1)) != 0) return;
@@ -58,7 +67,7 @@ void LiveSamples::add_one(const GrowthSample& sample) {
         if (!later.moves) return;
         address = address - later.range.begin + later.moved_to;
     }
-    insert(space, address, {sample.time_ns, sample.stack, sample.bytes << space.halvings});
+    insert(space, address, {sample.time_ns, stack, sample.bytes << space.halvings});
     if (space.samples.size() > limits_.process) thin(sample.process);
     if (count_ > limits_.all) make_room();
 }
@@ -158,6 +167,7 @@ void LiveSamples::end(const ProcessId& process) {
 }
 
 void LiveSamples::forget_events_before(std::uint64_t time_ns) {
+    if (moved_ns_ < time_ns) moves_.clear();
     for (auto each = spaces_.begin(); each != spaces_.end();) {
         Space& space = each->second;
         while (!space.changes.empty() && space.changes.front().time_ns < time_ns) space.changes.pop_front();
@@ -215,16 +225,23 @@ void LiveSamples::remove_absent(const ProcessId& process, const std::vector<std:
     }
 }
 
-void LiveSamples::forget_stack(StackId stack) {
+void LiveSamples::move_stacks(const Moves& to, std::uint64_t now_ns) {
+    // The samples that arrive before forget_events_before() ends the moves.
+    for (auto& [from, stack] : moves_) stack = moved(to, stack);
+    moves_.insert(to.begin(), to.end());
+    moved_ns_ = now_ns;
     for (auto& [process, space] : spaces_) {
-        const auto sum = space.bytes.find(stack);
-        if (sum == space.bytes.end()) continue;
-        space.bytes[kNoStack] += sum->second;
-        space.bytes.erase(stack);
-        for (auto& [address, sample] : space.samples)
-            if (sample.stack == stack) sample.stack = kNoStack;
-        std::erase_if(space.absent, [&](const auto& entry) { return entry.second.sample.stack == stack; });
-        return;  // a stack belongs to one process
+        std::unordered_map<StackId, std::int64_t> sums;
+        bool any = false;
+        for (const auto& [stack, bytes] : space.bytes) {
+            const StackId at = moved(to, stack);
+            sums[at] += bytes;
+            any = any || at != stack;
+        }
+        if (!any) continue;
+        space.bytes = std::move(sums);
+        for (auto& [address, sample] : space.samples) sample.stack = moved(to, sample.stack);
+        for (auto& [address, absent] : space.absent) absent.sample.stack = moved(to, absent.sample.stack);
     }
 }
 

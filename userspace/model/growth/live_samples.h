@@ -44,8 +44,10 @@ class LiveSamples {
     // then and its event has not arrived yet, the event brings the sample back.
     void remove_absent(const ProcessId& process, const std::vector<std::uint64_t>& addresses, std::uint64_t began_ns,
                        std::uint64_t ended_ns);
-    // The names of this stack were forgotten, so its samples are counted without a stack from now on.
-    void forget_stack(StackId stack);
+    // Counts the samples that were taken at the first stack of each pair until `now_ns` at the second one. kNoStack:
+    // without a stack.
+    using Moves = std::unordered_map<StackId, StackId>;
+    void move_stacks(const Moves& to, std::uint64_t now_ns);
     // Halves the number of samples and doubles the bytes for which each stands.
     void thin(const ProcessId& process);
 
@@ -86,6 +88,8 @@ class LiveSamples {
     void make_room();
 
     Limits limits_;
+    Moves moves_{};  // for samples that arrive later
+    std::uint64_t moved_ns_ = 0;
     std::map<ProcessId, Space> spaces_{};
     std::size_t count_ = 0;
 };

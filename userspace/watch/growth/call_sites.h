@@ -14,19 +14,24 @@
 #include "model/growth/growth.h"
 #include "model/growth/stack.h"
 #include "sources/elf/native_symbols.h"
+#include "watch/growth/shared_frames.h"
 
 namespace memscope {
 
 // The frames of a stack in a form that is valid in every process: Python frames by name, native code by file and
 // offset.
 struct CallSite {
-    std::vector<PythonFrame> python{};
+    SharedFrames python{};
     std::vector<NativeLocation> native{};
 };
 using CallSitePtr = std::shared_ptr<const CallSite>;
 
-// Bytes of the names of the call site. Counted against limits, because the watched process chooses the names and their
-// number.
+// The own line of a call site alone, or its innermost native function: what stays of a stack for whose details there is
+// no room. An import is still recognized as one.
+CallSite own_line_of(const CallSite& site);
+
+// Bytes of the names of the call site, those that it shares with other sites included. Counted against limits, because
+// the watched process chooses the names and their number.
 std::size_t name_bytes(const CallSite& site);
 
 // Growth of one process at one call site.
@@ -64,7 +69,7 @@ class CallSites {
     void expect_names(const RawStack& stack);
     bool expects_names(StackId stack) const;
     void lose_names(StackId stack);  // the process ended before it was read
-    // False if there was no room for the names.
+    // If there is no room for all names, the stack gets only its own line. False if there was no room for that either.
     bool learn(const RawStack& stack, CallSite site);
     void give_up(StackId stack);  // removes a stack without names
     bool knows(StackId stack) const { return stacks_.contains(stack); }
@@ -74,34 +79,39 @@ class CallSites {
     std::vector<SpaceId> spaces_of(pid_t pid) const;
     std::set<pid_t> growing() const;  // processes that have stacks
 
-    // If there are too many stacks or names: removes the smallest stacks of the processes that have the most, so that a
-    // process with many names does not cost another process its names. If one address space has too many stacks:
-    // removes its stacks that hold nothing any more, else its smallest stacks, so that it can have new ones. `size_of`
-    // returns the bytes of a stack, or `nullopt` if the stack must stay.
+    // If there are too many stacks or names: merges the smallest stacks of the processes that have the most into their
+    // own lines, so that a process with many names does not cost another process its names. If one address space has
+    // too many stacks: removes its stacks that hold nothing any more, and merges its smallest stacks. What a stack
+    // holds keeps its line. `size_of` returns the bytes of a stack, or `nullopt` if the stack must stay.
     using SizeOf = std::function<std::optional<std::int64_t>(StackId)>;
     struct Folded {
-        std::vector<StackId> stacks{};
+        // Removed stacks, and the stack of the own line that stands for them now. kNoStack: they held nothing, or an
+        // address space has too many own lines.
+        std::unordered_map<StackId, StackId> stacks{};
         std::map<pid_t, std::uint32_t> lost{};  // how many stacks each process lost
     };
-    bool is_full() const { return stacks_.size() > limits_.stacks || name_bytes_ > limits_.name_bytes; }
+    bool is_full() const { return stacks_.size() > limits_.stacks || name_bytes() > limits_.name_bytes; }
     bool has_crowded_space() const;
     Folded fold(const SizeOf& size_of);
 
     const CallSitePtr* site_of(StackId stack) const;
 
     std::size_t stack_count() const { return stacks_.size(); }
-    std::size_t name_bytes() const { return name_bytes_; }
+    std::size_t name_bytes() const { return name_bytes_ + frames_.bytes(); }
 
   private:
     struct Stack {
         SpaceId space{};
-        CallSitePtr site{};  // null: the frames were lost, or are not read yet
+        CallSitePtr site{};     // null: the frames were lost, or are not read yet
+        std::size_t bytes = 0;  // of its site, for the share of its space
         bool expected = false;
+        bool is_line = false;  // stands for the merged stacks of an own line
     };
     struct Space {
         ProcessId process{};
         std::set<StackId> stacks{};
-        std::size_t name_bytes = 0;  // of the sites of its stacks; a shared site counts for each stack
+        std::size_t lines = 0;       // of `stacks`, those that stand for an own line
+        std::size_t name_bytes = 0;  // sum over its stacks
     };
     struct SameSite {
         bool operator()(const CallSitePtr& a, const CallSitePtr& b) const;
@@ -109,15 +119,19 @@ class CallSites {
 
     Space& register_stack(const RawStack& stack);
     CallSitePtr interned(CallSite site);
-    void rename(Stack& stack, Space& space, CallSitePtr site);
+    std::size_t new_bytes(const CallSite& site) const;
+    bool has_room(const Space& space, std::size_t bytes) const;
+    void rename(Stack& stack, Space& space, CallSitePtr site, std::size_t bytes);
+    StackId line_of(SpaceId id, Space& space, const CallSitePtr& site);
     void forget_unused_sites();
     bool is_crowded(const Space& space) const { return space.stacks.size() > limits_.of_space; }
     enum class Remove { empty_ones, smallest_half };
-    void fold_space(Space& space, const SizeOf& size_of, Remove which, Folded& folded);
+    void fold_space(SpaceId id, Space& space, const SizeOf& size_of, Remove which, Folded& folded);
     void fold_all(const SizeOf& size_of, Folded& folded);
 
     Limits limits_;
-    std::size_t name_bytes_ = 0;  // of sites_
+    std::size_t name_bytes_ = 0;  // of sites_, without their frames
+    FramePool frames_{};
     std::unordered_map<StackId, Stack> stacks_;
     std::map<SpaceId, Space> spaces_;
     std::set<std::pair<pid_t, SpaceId>> by_pid_;  // an index of spaces_, because many processes end at once

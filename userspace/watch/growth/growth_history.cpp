@@ -234,22 +234,24 @@ void GrowthHistory::mark_warmup(const std::optional<Seconds>& ended) {
     }
 }
 
-// Subtracts the earlier growth from `plane`. Leaves out sites that have shrunk, so that no site is negative. The bytes
-// that they have lost are in `freed_since`, so that sites and unattributed growth still add up to the change of the
-// whole plane.
+// Subtracts the earlier growth from `plane`. What a site held that does not exist any more is subtracted from other
+// sites of its line, because its stack may have been merged into its line. Leaves out sites that have shrunk, so that
+// no site is negative. The bytes that they have lost are in `freed_since`, so that sites and unattributed growth still
+// add up to the change of the whole plane.
 void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
     SiteHashes hashes;
     struct Now {
-        std::uint64_t site = 0;
-        RoleKey role{};
+        LineId line{};
         std::int64_t bytes = 0;
         std::int64_t passing = 0;
         std::vector<SiteGrowth> parts{};
     };
     std::map<std::pair<std::uint64_t, RoleKey>, Now> now;
+    std::map<std::pair<LineId, RoleKey>, std::int64_t> vanished;
     for (SiteGrowth& one : plane.sites) {
         const std::uint64_t hash = hashes.of(one.site);
         Now& sum = now[{hash, one.role}];
+        sum.line = line_of(*one.site, hash);
         sum.bytes += one.bytes;
         sum.passing += one.passing;
         sum.parts.push_back(std::move(one));
@@ -258,10 +260,18 @@ void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
     for (const Entry& entry : then.entries) {
         const auto found = now.find({entry.site, entry.role});
         if (found == now.end())
-            freed -= entry.bytes;
+            vanished[{entry.line, entry.role}] += entry.bytes;
         else
             found->second.bytes -= entry.bytes;
     }
+    for (auto& [key, sum] : now) {
+        const auto more = vanished.find({sum.line, key.second});
+        if (more == vanished.end()) continue;
+        const std::int64_t part = std::min(std::max<std::int64_t>(sum.bytes, 0), more->second);
+        sum.bytes -= part;
+        more->second -= part;
+    }
+    for (const auto& [line, bytes] : vanished) freed -= bytes;
     plane.sites.clear();
     for (auto& [key, sum] : now) {
         if (sum.bytes <= 0) {

@@ -170,8 +170,8 @@ void GrowthRecorder::make_room() {
         const auto size = sampled.find(stack);
         return size == sampled.end() ? 0 : size->second;
     });
-    for (const StackId stack : folded.stacks) stacks_.forget_stack(stack);
-    resident_.forget_stacks(folded.stacks);
+    for (const auto& [stack, line] : folded.stacks) stacks_.forget_stack(stack);
+    resident_.move_stacks(folded.stacks, read_clock().boot_ns);
     for (const auto& [pid, stacks] : folded.lost) stacks_.allow_stacks(pid, stacks);
 }
 

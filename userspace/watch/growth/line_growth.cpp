@@ -10,8 +10,7 @@
 namespace memscope {
 
 std::string place_of(const CallSite& site) {
-    if (const PythonFrame* frame = own_frame(site.python))
-        return fmt::format("{} ({}:{})", frame->function, frame->file.substr(frame->file.rfind('/') + 1), frame->line);
+    if (std::string place = own_place(site.python); !place.empty()) return place;
     if (site.native.empty() || !site.native.front().module) return "unknown code";
     const std::string& path = site.native.front().module->name();
     return path.substr(path.rfind('/') + 1);

@@ -46,9 +46,9 @@ std::optional<std::uint64_t> ResidentRecorder::checked_ns(const ProcessId& proce
     return found == checks_.end() ? std::nullopt : found->second.last;
 }
 
-void ResidentRecorder::forget_stacks(const std::vector<StackId>& stacks) {
+void ResidentRecorder::move_stacks(const LiveSamples::Moves& to, std::uint64_t now_ns) {
     const std::lock_guard lock(mutex_);
-    for (const StackId stack : stacks) samples_.forget_stack(stack);
+    samples_.move_stacks(to, now_ns);
 }
 
 std::vector<HeldAtStack> ResidentRecorder::held(const ProcessId& process) const {

@@ -26,7 +26,7 @@ class ResidentRecorder {
     void ranges_drained();
     void settle(const ProcessId& process);  // counts the last samples of an ended process at once
     void end(const ProcessId& process);
-    void forget_stacks(const std::vector<StackId>& stacks);
+    void move_stacks(const LiveSamples::Moves& to, std::uint64_t now_ns);
     // Continues to check pages, within a share of one CPU.
     void tick(Seconds now, const std::map<pid_t, TrackedProcess>& processes);
 

@@ -44,7 +44,7 @@ GrowthPlane SiteNames::plane(std::vector<SiteGrowth> growths) {
     plane.sites.reserve(sums.size());
     for (Sum& sum : sums) {
         const bool with_symbols = wait_ == NativeReads::Wait::yes || plane.sites.size() < kMostNamed;
-        sum.growth.python = sum.site->python;
+        sum.growth.python = sum.site->python.copied();
         sum.growth.native.reserve(sum.site->native.size());
         for (const NativeLocation& location : sum.site->native)
             sum.growth.native.push_back(with_symbols ? named(location) : unnamed(location));

@@ -1,9 +1,12 @@
 #include "watch/growth/stack_intake.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <functional>
 #include <iterator>
 #include <utility>
+
+#include <memscope/shared/stacks.h>
 
 #include "watch/clock.h"
 
@@ -17,6 +20,13 @@ constexpr std::size_t kMostDeferred = 4096;  // records, of about 2 KiB each
 void cut_at_unmapped(std::vector<NativeLocation>& frames) {
     const auto nowhere = [](const NativeLocation& frame) { return !frame.module; };
     frames.erase(std::find_if(frames.begin(), frames.end(), nowhere), frames.end());
+}
+
+FramePtr left_out(const RawStack& stack) {
+    return std::make_shared<const PythonFrame>(
+        PythonFrame{.function = fmt::format("… {} frames left out …", stack.python_left_out),
+                    .file = std::string(kLeftOutFile),
+                    .line = 0});
 }
 
 }  // namespace
@@ -165,13 +175,16 @@ bool StackIntake::name_if_known(const RawStack& stack) {
 void StackIntake::learn(const RawStack& stack, std::vector<NativeLocation> native) {
     CallSite site{.python = {}, .native = std::move(native)};
     site.python.reserve(stack.python.size());
-    for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
+    for (std::size_t i = 0; i < stack.python.size(); ++i) {
+        if (stack.python_left_out > 0 && i == MS_PYTHON_INNERMOST) site.python.push_back(left_out(stack));
+        site.python.push_back(std::make_shared<const PythonFrame>(codes_.frame(stack, stack.python[i])));
+    }
     cut_at_unmapped(site.native);
     const std::lock_guard lock(ledger_.mutex);
     if (ledger_.sites.learn(stack, std::move(site))) return;
     // There was no room for the names. The BPF programs send a forgotten stack again when it is used again.
     stacks_.forget_stack(stack.id);
-    resident_.forget_stacks({stack.id});
+    resident_.move_stacks({{stack.id, kNoStack}}, read_clock().boot_ns);
     ledger_.sites.give_up(stack.id);
 }
 

@@ -215,10 +215,33 @@ TEST(LiveSamples, LostEventsEndAllSamplesOfTheProcess) {
 TEST(LiveSamples, SamplesOfAForgottenStackHaveNoStack) {
     LiveSamples samples;
     samples.add(sample(10 * kPage, 1));
-    samples.forget_stack(kLoad);
+    samples.move_stacks({{kLoad, kNoStack}}, 5);
     EXPECT_EQ(bytes_of(samples, kNoStack), kWeight);
     samples.apply(event(MS_RANGE_UNMAP, {0, 100 * kPage}, 2));
     EXPECT_THAT(samples.held(kTrainer), IsEmpty());
+}
+
+TEST(LiveSamples, SamplesMoveToAnotherStack) {
+    LiveSamples samples;
+    samples.add(sample(10 * kPage, 1));
+    samples.move_stacks({{kLoad, kKeep}}, 5);
+    EXPECT_EQ(bytes_of(samples, kKeep), kWeight);
+    samples.add(sample(20 * kPage, 4));
+    EXPECT_EQ(bytes_of(samples, kKeep), 2 * kWeight) << "it was on its way";
+    samples.add(sample(30 * kPage, 6));
+    EXPECT_EQ(bytes_of(samples, kLoad), kWeight) << "the stack was sent again";
+    samples.apply(event(MS_RANGE_UNMAP, {0, 100 * kPage}, 7));
+    EXPECT_THAT(samples.held(kTrainer), IsEmpty());
+}
+
+// A merged stack is merged again while samples of it can arrive.
+TEST(LiveSamples, MovesAreFollowedOneAfterTheOther) {
+    LiveSamples samples;
+    samples.add(sample(10 * kPage, 1));
+    samples.move_stacks({{kLoad, kKeep}}, 5);
+    samples.move_stacks({{kKeep, kNoStack}}, 6);
+    samples.add(sample(20 * kPage, 4));
+    EXPECT_EQ(bytes_of(samples, kNoStack), 2 * kWeight);
 }
 
 TEST(LiveSamples, NetChangesHaveNoAddressAndAreNeverNegative) {

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/growth/attribution.h"
+
 namespace memscope {
 namespace call_sites_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Key;
 using testing::UnorderedElementsAre;
 
 StackId stack_id(std::uint64_t number) { return StackId{number}; }
@@ -117,7 +120,8 @@ TEST(CallSites, FoldsTheSmallestStacksOfTheProcessThatHasMost) {
     ASSERT_TRUE(sites.is_full());
     const auto folded = sites.fold(sizes(held));
     EXPECT_THAT(folded.lost, ElementsAre(std::pair<const pid_t, std::uint32_t>{2, 4U}));
-    EXPECT_THAT(folded.stacks, UnorderedElementsAre(stack_id(1), stack_id(2), stack_id(3), stack_id(4)));
+    EXPECT_THAT(folded.stacks,
+                UnorderedElementsAre(Key(stack_id(1)), Key(stack_id(2)), Key(stack_id(3)), Key(stack_id(4))));
     EXPECT_TRUE(sites.knows(stack_id(100)));
     EXPECT_FALSE(sites.knows(stack_id(4)));
     EXPECT_TRUE(sites.knows(stack_id(5)));
@@ -147,9 +151,95 @@ TEST(CallSites, FoldsTheSmallestStacksIfAllHoldMemoryInACrowdedSpace) {
         sites.learn(stack_of(2, id), site_at("keeps", static_cast<int>(id)));
         held[stack_id(id)] = static_cast<std::int64_t>(id);
     }
-    sites.fold(sizes(held));
-    EXPECT_EQ(sites.stack_count(), 6U);
+    const auto folded = sites.fold(sizes(held));
+    EXPECT_EQ(folded.stacks.size(), 6U);
     EXPECT_TRUE(sites.knows(stack_id(12)));
+    EXPECT_FALSE(sites.knows(stack_id(6)));
+}
+
+CallSite site_below(const std::string& own, int line, const std::string& library) {
+    return {.python = {{library, "/usr/lib/python3/dist-packages/torch/nn.py", line}, {own, "train.py", 60}}};
+}
+
+// Nothing that was attributed to a line becomes unattributed.
+TEST(CallSites, MergesStacksIntoTheirOwnLines) {
+    CallSites sites(CallSites::Limits{.of_space = 8});
+    std::map<StackId, std::int64_t> held;
+    for (std::uint64_t id = 1; id <= 12; ++id) {
+        sites.learn(stack_of(2, id), site_below(id % 2 == 0 ? "validate" : "train", static_cast<int>(id), "forward"));
+        held[stack_id(id)] = static_cast<std::int64_t>(id);
+    }
+    const auto folded = sites.fold(sizes(held));
+    ASSERT_EQ(folded.stacks.size(), 6U);
+    const StackId train = folded.stacks.at(stack_id(1)), validate = folded.stacks.at(stack_id(2));
+    EXPECT_NE(train, validate);
+    for (const auto& [stack, line] : folded.stacks)
+        EXPECT_EQ(line, static_cast<std::uint64_t>(stack) % 2 == 0 ? validate : train);
+    ASSERT_NE(sites.site_of(validate), nullptr);
+    EXPECT_THAT((*sites.site_of(validate))->python.copied(), ElementsAre(PythonFrame{"validate", "train.py", 60}));
+    EXPECT_EQ(sites.stack_count(), 8U);
+    EXPECT_FALSE(sites.has_crowded_space());
+}
+
+TEST(CallSites, ForgetsTheStackOfALineWhoseMemoryWasFreed) {
+    CallSites sites(CallSites::Limits{.of_space = 8});
+    const auto learn = [&](std::uint64_t first) {
+        for (std::uint64_t id = first; id < first + 12; ++id)
+            sites.learn(stack_of(2, id), site_below("validate", static_cast<int>(id), "forward"));
+    };
+    learn(1);
+    const auto all = [](StackId) -> std::optional<std::int64_t> { return 1; };
+    const StackId line = sites.fold(all).stacks.begin()->second;
+    ASSERT_TRUE(sites.knows(line));
+    learn(101);
+    sites.fold([&](StackId stack) { return stack == line ? std::optional<std::int64_t>(0) : std::nullopt; });
+    EXPECT_FALSE(sites.knows(line));
+    sites.end(space_of(2));
+    EXPECT_EQ(sites.stack_count(), 0U);
+    EXPECT_EQ(sites.name_bytes(), 0U);
+}
+
+// Lines that a hostile program makes up.
+TEST(CallSites, BoundsTheNumberOfOwnLines) {
+    CallSites sites(CallSites::Limits{.of_space = 8});
+    for (std::uint64_t id = 1; id <= 400; ++id) {
+        sites.learn(stack_of(2, id), site_at("made_up", static_cast<int>(id)));
+        if (sites.has_crowded_space()) sites.fold([](StackId) { return std::optional<std::int64_t>(1); });
+        EXPECT_LE(sites.stack_count(), 9U);
+    }
+}
+
+// A deep stack of a framework.
+TEST(CallSites, KeepsTheOwnLineOfAStackWhoseNamesDoNotFit) {
+    CallSites sites(CallSites::Limits{.name_bytes = 40'000});
+    CallSite site;
+    for (int i = 0; i < 60; ++i)
+        site.python.push_back(std::make_shared<const PythonFrame>(
+            PythonFrame{std::string(300, 'n'), "/usr/lib/python3/dist-packages/torch/nn.py", i}));
+    site.python.push_back(std::make_shared<const PythonFrame>(PythonFrame{"validate", "train.py", 60}));
+    EXPECT_TRUE(sites.learn(stack_of(2, 1), site));
+    EXPECT_THAT((*sites.site_of(stack_id(1)))->python.copied(), ElementsAre(PythonFrame{"validate", "train.py", 60}));
+}
+
+TEST(CallSites, FramesThatStacksShareTakeRoomOnce) {
+    CallSites sites;
+    for (int line = 1; line <= 100; ++line) {
+        CallSite site = site_at(std::string(1000, 'n'));
+        site.python.push_back(std::make_shared<const PythonFrame>(PythonFrame{"caller", "train.py", line}));
+        sites.learn(stack_of(2, static_cast<std::uint64_t>(line)), site);
+    }
+    EXPECT_LT(sites.name_bytes(), 60'000U);
+}
+
+TEST(CallSites, AMergedImportIsStillAnImport) {
+    const PythonFrame own{"<module>", "/job/train.py", 33},
+        system{"_find_and_load", "<frozen importlib._bootstrap>", 1},
+        inner{"<module>", "/usr/lib/python3/dist-packages/torch/nn.py", 5},
+        outer{"<module>", "/usr/lib/python3/dist-packages/torch/__init__.py", 7};
+    const CallSite line = own_line_of({.python = {system, inner, system, outer, system, own}});
+    EXPECT_THAT(line.python.copied(), ElementsAre(system, outer, own));
+    EXPECT_EQ(own_place(line.python), "import torch (train.py:33)");
+    EXPECT_THAT(own_line_of(site_at("load")).python.copied(), ElementsAre(PythonFrame{"load", "train.py", 1}));
 }
 
 TEST(CallSites, AStackThatMustStayIsNotFolded) {

@@ -120,6 +120,28 @@ TEST(GrowthHistory, HasABoundForAnyNumberOfSites) {
     for (const SitePlane& plane : now.planes) EXPECT_EQ(sum(plane), 0) << "small sites count in the sum";
 }
 
+// Stacks are merged into their line when there are too many.
+TEST(GrowthHistory, ComparesAMergedLineWithItsStacks) {
+    const auto plane = [](std::vector<CallSite> sites, std::int64_t bytes) {
+        SitePlanes planes;
+        for (CallSite& site : sites)
+            planes.plane(PlaneKind::mapped)
+                .sites.push_back(
+                    {.site = std::make_shared<const CallSite>(std::move(site)), .role = kTrainer, .bytes = bytes});
+        return planes;
+    };
+    const PythonFrame own{"validate", "/job/train.py", 60};
+    const auto below = [&](int line) { return CallSite{.python = {{"f", "/usr/lib/python3.11/x.py", line}, own}}; };
+    GrowthHistory history;
+    ASSERT_TRUE(history.is_due(at(0)));
+    history.add(at(0), plane({below(1), below(2)}, 10 * kMiB));
+    SitePlanes now = plane({{.python = {own}}}, 25 * kMiB);
+    (void)history.apply({.since = Since::ago, .ago = Seconds{60}}, at(60.5), now);
+    ASSERT_EQ(now.plane(PlaneKind::mapped).sites.size(), 1U);
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 5 * kMiB);
+    EXPECT_EQ(sum(now.plane(PlaneKind::mapped)), 5 * kMiB);
+}
+
 TEST(GrowthHistory, KeepsTheEndOfTheWarmup) {
     GrowthHistory history;
     const auto moment = [](int minute) {

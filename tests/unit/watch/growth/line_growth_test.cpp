@@ -9,7 +9,7 @@ namespace line_growth_test {
 const RoleKey kTrainer{.role = Role::trainer, .rank = {}};
 const RoleKey kLoader{.role = Role::dataloader_worker, .rank = {}};
 
-CallSitePtr site(std::vector<PythonFrame> python, std::vector<NativeLocation> native = {}) {
+CallSitePtr site(SharedFrames python, std::vector<NativeLocation> native = {}) {
     return std::make_shared<const CallSite>(CallSite{std::move(python), std::move(native)});
 }
 
