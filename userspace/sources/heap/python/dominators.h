@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,6 +19,13 @@ struct Dominators {
     // Sum of values (by index in `order`) over everything that an object dominates, itself included.
     void add_up(std::vector<std::uint64_t>& values) const {
         for (std::size_t i = values.size(); i-- > 1;) values[above[i]] += values[i];
+    }
+    // With saturation.
+    void add_up(std::vector<std::uint32_t>& values) const {
+        for (std::size_t i = values.size(); i-- > 1;) {
+            std::uint32_t& sum = values[above[i]];
+            sum += std::min(values[i], ~sum);
+        }
     }
 };
 

@@ -24,7 +24,9 @@ constexpr std::size_t kMostGroups = 5000;         // types, tensors, arrays
 constexpr std::size_t kMostHolders = 4000;        // by retained bytes, and as many by length
 constexpr std::size_t kMostNamed = 32;            // types of garbage, of lost blocks, of unexplained references
 constexpr std::uint64_t kLeastObject = 64 << 10;  // retained bytes of a holder that is no container
-constexpr std::uint64_t kItemsOfOne = 10;         // a holder retains at least 1/10 of the container that it is in
+constexpr std::uint64_t kUnit = 16;               // of native memory: 32 bits of them are 64 GiB
+constexpr std::uint64_t kMostUnits = ~std::uint32_t{0};
+constexpr std::uint64_t kItemsOfOne = 10;  // a holder retains at least 1/10 of the container that it is in
 
 class ObjectCensusTaker {
   public:
@@ -149,6 +151,7 @@ class ObjectCensusTaker {
     struct Candidate {
         NodeNumber node = 0;
         std::uint64_t length = 0, host = 0, device = 0;
+        bool native = false;  // most of `host` are blocks of native code
         std::uint64_t retained() const { return host + device; }
     };
 
@@ -176,7 +179,11 @@ class ObjectCensusTaker {
     struct Retained {
         std::vector<std::uint32_t> place{};           // by node; kNoNode: not reached
         std::vector<std::uint64_t> host{}, device{};  // by place; `device` is empty if there is nothing on a device
+        std::vector<bool> native{};  // by place: more than half of `host` are blocks of native code; empty: not known
 
+        bool is_native(NodeNumber node) const {
+            return !native.empty() && place[node] != kNoNode && native[place[node]];
+        }
         std::uint64_t host_of(NodeNumber node) const { return place[node] == kNoNode ? 0 : host[place[node]]; }
         std::uint64_t device_of(NodeNumber node) const {
             return place[node] == kNoNode || device.empty() ? 0 : device[place[node]];
@@ -191,12 +198,20 @@ class ObjectCensusTaker {
         Retained retained;
         retained.host.resize(dominators.order.size());
         for (std::size_t i = 1; i < retained.host.size(); ++i) retained.host[i] = graph_.bytes(dominators.order[i]);
+        std::vector<std::uint32_t> native;  // by place, in units of kUnit
         if (owners_ != nullptr) {
             owners_->read_words();  // not earlier: its tables take as much memory as the search for dominators
             owners_->find(dominators, roots_);
-            count_owners(dominators, retained.host);
+            native.resize(retained.host.size());
+            count_owners(dominators, retained.host, native);
         }
         dominators.add_up(retained.host);
+        if (!native.empty()) {
+            dominators.add_up(native);
+            retained.native.resize(native.size());
+            for (std::size_t i = 1; i < native.size(); ++i)
+                retained.native[i] = 2 * kUnit * std::uint64_t{native[i]} > retained.host[i];
+        }
         if (!graph_.devices().empty()) {
             retained.device.resize(dominators.order.size());
             for (const auto& [node, bytes] : graph_.devices())
@@ -208,8 +223,9 @@ class ObjectCensusTaker {
         return retained;
     }
 
-    // Adds the blocks of malloc that an object owns to its bytes, and sums up who owns the live memory.
-    void count_owners(const Dominators& dominators, std::vector<std::uint64_t>& host) {
+    // Adds the blocks of malloc that an object owns to its bytes and to `native`, and sums up who owns the live memory.
+    void count_owners(const Dominators& dominators, std::vector<std::uint64_t>& host,
+                      std::vector<std::uint32_t>& native) {
         std::uint64_t all = 0, attributed = 0, probable = 0;
         for (NativeBlocks::Number block = 0; block < blocks_->size(); ++block) {
             const std::uint64_t bytes = owners_->resident(block);
@@ -225,7 +241,9 @@ class ObjectCensusTaker {
             if (owner >= host.size()) continue;
             const NodeNumber holder = dominators.order[owner];
             if (holder == 0 || !is_garbage(holder)) attributed += bytes;
-            if (holder == 0 || graph_.type(holder).image) continue;  // the size of an image counts its pixels
+            if (holder == 0) continue;
+            native[owner] += static_cast<std::uint32_t>(std::min(bytes / kUnit, kMostUnits - native[owner]));
+            if (graph_.type(holder).image) continue;  // the size of an image counts its pixels
             host[owner] += bytes;
             if (is_garbage(holder)) native_bytes_[holder] += bytes;
         }
@@ -287,7 +305,10 @@ class ObjectCensusTaker {
             const PythonType& type = graph_.type(node);
             if (!can_hold(type.kind) || !paths.has_path(node) || is_garbage(node)) continue;
             const bool contains = is_container(type.kind);
-            Candidate candidate{.node = node, .host = retained.host_of(node), .device = retained.device_of(node)};
+            Candidate candidate{.node = node,
+                                .host = retained.host_of(node),
+                                .device = retained.device_of(node),
+                                .native = retained.is_native(node)};
             if (!contains) {
                 if (candidate.retained() >= kLeastObject && stands_out(node, retained, paths)) largest.offer(candidate);
                 continue;
@@ -362,6 +383,8 @@ class ObjectCensusTaker {
         holder.root = path.root;
         const PythonType& type = graph_.type(candidate.node);
         holder.kind = kind_of(type.kind);
+        if (holder.kind == HolderKind::object && candidate.native && candidate.device == 0)
+            holder.kind = HolderKind::native;
         holder.address = graph_.address(candidate.node);
         holder.type = paths.is_lru_cache(candidate.node) ? graph_.type(paths.parent(candidate.node)).name : type.name;
         holder.length = candidate.length;

@@ -44,6 +44,26 @@ TEST(NativeOwners, AnObjectRetainsTheBlocksThatItRefersTo) {
     EXPECT_EQ(census.native_unreached->blocks, 0U);
 }
 
+TEST(NativeOwners, AnObjectWhoseMemoryIsMostlyThatOfNativeCodeIsANativeHolder) {
+    FakeOwner python;
+    const std::uint64_t bytes_type = python.add_type("bytes", 1U << 27U, 33, 1);
+    const std::uint64_t text = python.object(bytes_type, 33 + 200'000);
+    python.pages.put(text + 16, std::uint64_t{200'000});
+    const std::uint64_t image = python.owner_of(python.native(64, {0, python.native(300'000)}));
+    const std::uint64_t record = python.owner_of(python.native(100'000));
+    python.pages.put(record + 24, text);
+    const std::uint64_t images = python.list({python.owner_of(python.native(300'000))});
+    python.set_modules({{"__main__", python.module({{"image", image}, {"record", record}, {"images", images}})}});
+    const ObjectCensus census = python.census();
+    const auto kind_of = [&](std::string_view path) {
+        const Holder* found = holder(census, path);
+        return found != nullptr ? std::optional(found->kind) : std::nullopt;
+    };
+    EXPECT_EQ(kind_of("__main__.image"), HolderKind::native);
+    EXPECT_EQ(kind_of("__main__.record"), HolderKind::object) << "most of its memory is an object of Python";
+    EXPECT_EQ(kind_of("__main__.images"), HolderKind::container);
+}
+
 TEST(NativeOwners, BlocksThatNothingRefersToAreLost) {
     FakeOwner python;
     python.hold(python.owner_of(python.native(64)));
