@@ -31,7 +31,7 @@ std::string opening(const Scenario& scenario, Seconds length, const std::optiona
                           printable(python->program), python->torch.empty() ? "" : ", PyTorch " + python->torch);
     else
         job = fmt::format(
-            "There is no CPython 3.10 to 3.14 here, so {} native processes simulate the job, and no line and "
+            "There is no CPython 3.10 to 3.15 here, so {} native processes simulate the job, and no line and "
             "no list can be named",
             count_actors(scenario.top));
     return wrapped(fmt::format("memscope demo {}: {}", scenario.name, scenario.story)) +

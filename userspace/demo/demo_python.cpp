@@ -24,7 +24,7 @@ constexpr Seconds kTorchPatience{25};
 // that starts another one.
 constexpr const char* kProbe =
     "import platform, sys\n"
-    "known = sys.implementation.name == 'cpython' and (3, 10) <= sys.version_info[:2] <= (3, 14)\n"
+    "known = sys.implementation.name == 'cpython' and (3, 10) <= sys.version_info[:2] <= (3, 15)\n"
     "with_lock = getattr(sys, '_is_gil_enabled', lambda: True)()\n"
     "if known and with_lock and not hasattr(sys, 'gettotalrefcount'):\n"
     "    print(sys.executable, platform.python_version(), sep='\\n')\n";

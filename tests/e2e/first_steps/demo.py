@@ -254,7 +254,7 @@ def without_python():
     for scenario, done in zip(both, results):
         text = ' '.join(done.stdout.split())
         check(f'{scenario} without python3: native code plays it, and the first lines say so', done.returncode == 0 and
-              'no CPython 3.10 to 3.14 here, so' in text.partition('watching')[0] and 'There is no python3 here' in text and
+              'no CPython 3.10 to 3.15 here, so' in text.partition('watching')[0] and 'There is no python3 here' in text and
               'does not show' not in text, (done.returncode, done.stdout[-900:], done.stderr))
 
 

@@ -244,7 +244,7 @@ def truth():
         name = kind.__qualname__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__qualname__}'
         counts[name] += 1
         sizes[name] += sys.getsizeof(thing)
-    told = {'counts': counts, 'sizes': sizes}
+    told = {'counts': counts, 'sizes': sizes, 'lists_frozensets': gc.is_tracked(frozenset([1]))}  # not from 3.15 on
     if numpy:
         told['arrays'] = [len(masks), sum(mask.nbytes for mask in masks)]
     told['opaque'] = {}

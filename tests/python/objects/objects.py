@@ -84,14 +84,15 @@ def try_forked(name, program):
     check(f'{name}: a worker holds its own list', its['results']['length'] == 3001 and its['results']['retained'] > 5_000_000, its)
     check(f'{name}: ... and not the dataset of its parent', its['dataset']['retained'] < of_parent['dataset']['retained'] / 5, both)
     check(f'{name}: ... and its own objects', 3000 <= its['markers'] < 10_000 and 5_000_000 <= its['buffers'] < 8_000_000, its)
-    check(f'{name}: the parent holds the dataset', of_parent['dataset']['length'] == 50_000 and of_parent['markers'] == 50_000 and
+    # Memory that holds no object can look like an object.
+    check(f'{name}: the parent holds the dataset', of_parent['dataset']['length'] == 50_000 and near(of_parent['markers'], 50_000, 0.0001) and
           of_parent['buffers'] >= 20_000_000, of_parent)
     check(f'{name}: only the worker has inherited memory', worker['inherited'] > 20_000_000 and parent['inherited'] is None,
           (worker['inherited'], parent['inherited']))
 
 
 # Interpreters whose objects have other layouts.
-REFUSED = {'3.11-debug': 'debug_build', '3.13-debug': 'debug_build', '3.13-nogil': 'free_threaded', '3.15': 'version'}
+REFUSED = {'3.9': 'version', '3.11-debug': 'debug_build', '3.13-debug': 'debug_build', '3.13-nogil': 'free_threaded'}
 
 
 def try_refusal(name, program, why):
@@ -132,6 +133,8 @@ def try_interpreter(name, program):
     check(f'{name}: references explain the counts', found['explained'] > 0.9, found['explained'])
     types = {row['type']: row for row in found['types']}
     for kind in LISTED:
+        if kind == 'frozenset' and not truth['lists_frozensets']:
+            continue
         counts = types.get(kind, {}).get('count', 0), truth['counts'].get(kind, 0)
         sizes = types.get(kind, {}).get('bytes', 0), truth['sizes'].get(kind, 0)
         check(f'{name}: number of {kind}', near(*counts, 0.02), counts)

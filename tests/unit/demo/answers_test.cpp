@@ -194,7 +194,7 @@ TEST(Story, NamesThePythonThatRunsIt) {
                 AllOf(HasSubstr("launch.sh starts train.py"), HasSubstr("2 workers"), HasSubstr("Python 3.11.2"),
                       HasSubstr("PyTorch 1.13.0"), Not(HasSubstr("native"))));
     EXPECT_THAT(wrapped(opening(leak, kScenarioLength, std::nullopt), 1000),
-                AllOf(HasSubstr("no CPython 3.10 to 3.14 here"), HasSubstr("4 native processes simulate the job")));
+                AllOf(HasSubstr("no CPython 3.10 to 3.15 here"), HasSubstr("4 native processes simulate the job")));
 }
 
 TEST(Story, UsesTheVerdictBeforeTheLastKill) {

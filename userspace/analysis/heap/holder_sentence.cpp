@@ -482,7 +482,7 @@ std::string refusal_sentence(ObjectsRefusal refusal) {
         case ObjectsRefusal::none:
             return {};
         case ObjectsRefusal::version:
-            return "The Python objects were not read: this version of CPython is not known (3.10 to 3.14 are).";
+            return "The Python objects were not read: this version of CPython is not known (3.10 to 3.15 are).";
         case ObjectsRefusal::debug_build:
             return "The Python objects were not read: this is a debug build of Python, which has other layouts.";
         case ObjectsRefusal::free_threaded:

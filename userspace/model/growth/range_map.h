@@ -127,7 +127,7 @@ class RangeMap {
     bool is_arena_sized(std::uint64_t stack) const;
 
   private:
-    static constexpr std::uint64_t kPythonArena = 1 << 20;  // bytes, in CPython 3.10 to 3.14
+    static constexpr std::uint64_t kPythonArena = 1 << 20;  // bytes, in CPython 3.10 to 3.15
     static constexpr std::size_t kMostTroughs = 4096;
     static constexpr std::size_t kMostSized = 16384;
     static constexpr std::size_t kMostThreads = 4096;

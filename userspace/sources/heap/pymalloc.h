@@ -31,7 +31,7 @@ struct Pymalloc {
 
 // Finds the array of arenas: a word in the data of Python points to it. It has 16 * 2^n entries {address, pool_address,
 // nfreepools, ntotalpools, ...} of 48 bytes. The array was allocated by malloc, so its size is before it if malloc is
-// glibc's. Pools have 16 KiB (4 KiB before 3.10) and a head of 48 bytes. CPython 3.9 to 3.14.
+// glibc's. Pools have 16 KiB (4 KiB before 3.10) and a head of 48 bytes. CPython 3.9 to 3.15.
 enum class MallocHeads { glibc, unknown };
 std::optional<Pymalloc> read_pymalloc(std::span<const LibraryData> libraries, MallocHeads heads, PresentMemory& memory,
                                       const ReadDeadline& deadline);

@@ -13,7 +13,7 @@
 
 namespace memscope {
 
-// The bits of PyASCIIObject.state. They are the same in all versions from 3.10 to 3.14.
+// The bits of PyASCIIObject.state. They are the same in all versions from 3.10 to 3.15.
 struct TextState {
     unsigned character_bytes = 0;  // 1, 2 or 4; 0: the string is not ready yet (3.10, 3.11)
     bool compact = false;          // the characters follow the object header

@@ -93,17 +93,18 @@ constexpr ms_python kLayouts[] = {
 // used here.
 struct DebugOffsets {
     int version;
-    std::size_t thread, frame, code, bytes, text;
+    std::size_t thread, thread_id, frame, code, bytes, text;
 };
 constexpr DebugOffsets kDebugOffsets[] = {
-    {.version = 313, .thread = 19, .frame = 28, .code = 34, .bytes = 64, .text = 67},
-    {.version = 314, .thread = 22, .frame = 31, .code = 39, .bytes = 74, .text = 77},
+    {.version = 313, .thread = 19, .thread_id = 25, .frame = 28, .code = 34, .bytes = 64, .text = 67},
+    {.version = 314, .thread = 22, .thread_id = 28, .frame = 31, .code = 39, .bytes = 74, .text = 77},
+    {.version = 315, .thread = 22, .thread_id = 31, .frame = 39, .code = 47, .bytes = 86, .text = 89},
 };
 constexpr std::size_t kVersionWord = 1, kFreeThreadedWord = 2, kRuntimeWord = 3, kInterpreterWord = 6;
 
 Error unknown(int version) {
     return plain_error("CPython " + python_version_text(version) + " has a layout that memscope does not know",
-                       "memscope knows 3.10 to 3.14");
+                       "memscope knows 3.10 to 3.15");
 }
 
 // Reads offsets from the table and records whether one of them is invalid.
@@ -149,7 +150,7 @@ ms_python layout_from(OffsetTable& offsets, const DebugOffsets& at) {
     layout.interpreter_threads = offsets.below(kInterpreterLimit, kInterpreterWord + 3);
     layout.thread_next = offsets.offset(at.thread + 2);
     layout.thread_frame = offsets.offset(at.thread + 4);
-    layout.thread_id = offsets.offset(at.thread + 6);
+    layout.thread_id = offsets.offset(at.thread_id);
     layout.cframe_frame = kNone;
     layout.frame_previous = offsets.in_frame(at.frame + 1, 8);
     layout.frame_code = offsets.in_frame(at.frame + 2, 8);

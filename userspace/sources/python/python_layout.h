@@ -23,7 +23,7 @@ Result<ms_python> python_layout(int version);
 constexpr std::size_t kDebugOffsetsBytes =
     96 * sizeof(std::uint64_t);  // the part of the table that reaches to the last string field of every known version
 bool has_debug_offsets(std::span<const std::byte> runtime);
-// For 3.13 and 3.14, whose tables are known. The table is untrusted: values that could mislead the BPF program are
+// For 3.13 to 3.15, whose tables are known. The table is untrusted: values that could mislead the BPF program are
 // refused.
 Result<ms_python> python_layout(std::span<const std::byte> debug_offsets);
 

@@ -68,7 +68,7 @@ TEST(LineSince311, FollowsEveryKindOfEntry) {
     const std::pair<unsigned, int> expected[] = {{2, 10},  {4, 10},  {6, 10},  {8, 11},  {10, 13},
                                                  {25, 13}, {26, 49}, {28, 48}, {30, 48}, {31, 48}};
     for (const auto& [instruction, line] : expected)
-        for (const int version : {311, 312, 313, 314})
+        for (const int version : {311, 312, 313, 314, 315})
             EXPECT_EQ(line_of(version, all, 10, instruction), line) << instruction;
     EXPECT_FALSE(line_of(311, all, 10, 32)) << "after the end of the table";
 }

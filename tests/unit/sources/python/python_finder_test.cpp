@@ -146,10 +146,10 @@ TEST(PythonSearch, WaitsForTheFirstThread) {
 TEST(PythonSearch, SaysWhichVersionItCannotRead) {
     FakeProcess process(interpreter_311());
     process.tree.remove("proc/42/exe");
-    process.memory.put_value<std::uint64_t>(kBase + kVersion, 0x030f00f0);
+    process.memory.put_value<std::uint64_t>(kBase + kVersion, 0x031000f0);
     auto search = process.find();
     EXPECT_EQ(search.outcome, Outcome::unreadable);
-    EXPECT_THAT(search.why, HasSubstr("CPython 3.15"));
+    EXPECT_THAT(search.why, HasSubstr("CPython 3.16"));
     process.tree.write("root/bin/python3", interpreter_with_text("lib/python3.\0python3.xy\0lib/python3.9\0"
                                                                  "b"));
     EXPECT_THAT((search = process.find()).why, HasSubstr("unknown version")) << "no number before the first NUL";

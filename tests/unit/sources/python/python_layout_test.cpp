@@ -14,7 +14,7 @@ constexpr std::uint64_t kCookie = 0x7970677562656478;  // "xdebugpy"
 
 std::span<const std::byte> bytes(const Words& words) { return std::as_bytes(std::span(words)); }
 
-// As CPython 3.13 and 3.14 write them.
+// As CPython 3.13 to 3.15 write them.
 Words offsets_313() {
     Words w{};
     w[0] = kCookie, w[1] = 0x030d05f0, w[5] = 632, w[8] = 7264, w[9] = 7344;
@@ -32,6 +32,16 @@ Words offsets_314() {
     w[32] = 8, w[33] = 0, w[34] = 56, w[36] = 74;
     w[40] = 112, w[41] = 120, w[42] = 128, w[43] = 136, w[44] = 68, w[48] = 208;
     w[75] = 16, w[76] = 32, w[78] = 32, w[79] = 16, w[80] = 40;
+    return w;
+}
+
+Words offsets_315() {
+    Words w{};
+    w[0] = kCookie, w[1] = 0x030f02f0, w[5] = 936, w[8] = 7264, w[9] = 7336;
+    w[24] = 8, w[26] = 72, w[28] = 88, w[31] = 184;
+    w[40] = 8, w[41] = 0, w[42] = 56, w[44] = 74;
+    w[48] = 112, w[49] = 120, w[50] = 128, w[51] = 136, w[52] = 68, w[56] = 208;
+    w[87] = 16, w[88] = 32, w[90] = 32, w[91] = 16, w[92] = 40;
     return w;
 }
 
@@ -62,11 +72,11 @@ TEST(PythonLayout, IsBuiltInForVersionsWithoutDebugOffsets) {
 }
 
 TEST(PythonLayout, OfAnUnknownVersionIsAnErrorThatSaysWhich) {
-    for (const int version : {207, 309, 313, 315, 0, 25755})
+    for (const int version : {207, 309, 313, 316, 0, 25755})
         EXPECT_THAT(python_layout(version).error().message(), HasSubstr("CPython " + python_version_text(version)));
     auto words = offsets_314();
-    words[1] = 0x030f00f0;
-    EXPECT_THAT(python_layout(bytes(words)).error().message(), HasSubstr("CPython 3.15"));
+    words[1] = 0x031000f0;
+    EXPECT_THAT(python_layout(bytes(words)).error().message(), HasSubstr("CPython 3.16"));
 }
 
 TEST(PythonLayout, IsReadFromTheDebugOffsets) {
@@ -97,6 +107,19 @@ TEST(PythonLayout, ReadsTheDebugOffsetsOfVersion314) {
     EXPECT_EQ(layout->frame_bytes, 80);
     EXPECT_EQ(layout->code_bytecode, 208);
     EXPECT_EQ(layout->bytes_data, 32);
+    expect_safe(*layout);
+}
+
+TEST(PythonLayout, ReadsTheDebugOffsetsOfVersion315) {
+    const auto words = offsets_315();
+    const auto layout = python_layout(bytes(words));
+    ASSERT_TRUE(layout) << layout.error().message();
+    EXPECT_EQ(layout->version, 315);
+    EXPECT_EQ(layout->interpreter_threads, 7336U);
+    EXPECT_EQ(layout->thread_id, 184) << "three words of frames precede it in the table";
+    EXPECT_EQ(layout->frame_owner, 74);
+    EXPECT_EQ(layout->code_bytecode, 208);
+    EXPECT_EQ(layout->text_data, 40);
     expect_safe(*layout);
 }
 

@@ -8,7 +8,7 @@
 
 namespace memscope {
 
-// Offsets that are the same in CPython 3.10 to 3.14.
+// Offsets that are the same in CPython 3.10 to 3.15.
 namespace object_offsets {
 constexpr std::uint64_t kType = 8;
 constexpr std::uint64_t kSize = 16;  // ob_size of objects with items, ma_used of dicts
@@ -16,7 +16,7 @@ constexpr std::uint64_t kListItems = 24, kListRoom = 32;
 constexpr std::uint64_t kDictKeys = 32, kDictValues = 40;
 constexpr std::uint64_t kSetUsed = 24, kSetMask = 32, kSetTable = 40, kSetSmallTable = 64;
 constexpr std::uint64_t kFunctionGlobals = 16, kFunctionBuiltins = 24, kFunctionCode = 48, kFunctionClosure = 72;
-constexpr std::uint64_t kModuleDict = 16, kModuleDefinition = 24, kModuleState = 32;
+constexpr std::uint64_t kModuleDict = 16;
 constexpr std::uint64_t kTypeName = 24, kTypeBasic = 32, kTypeItem = 40, kTypeFlags = 168, kTypeWeak = 208,
                         kTypeMembers = 240, kTypeBase = 256, kTypeDict = 264, kTypeDictOffset = 288;
 }  // namespace object_offsets

@@ -385,7 +385,7 @@ void ObjectGraph::expand_node(NodeNumber node) {
     reader_.follow_buffer(object, its);
     claim_buffers(node);
     weigh(node);
-    if (its.kind != ObjectKind::leaf)
+    if (its.kind != ObjectKind::leaf || its.bytearray)
         references_of(node, [&](NodeNumber target, Slot slot) { link(node, target, slot); });
 }
 

@@ -83,7 +83,22 @@ constexpr ObjectLayout k314 = [] {
     return layout;
 }();
 
-constexpr ObjectLayout kLayouts[] = {k310, k311, k312, k313, k314};
+constexpr ObjectLayout k315 = [] {
+    ObjectLayout layout = k314;
+    layout.version = 315;
+    layout.type_bytes = 424;
+    layout.type_qualname = 880;
+    layout.type_keys = 888;
+    layout.generator_ended = 5;
+    layout.module_state = 24;
+    layout.module_name = 40;
+    layout.module_definition = kNone;
+    layout.module_state_size = 56;
+    layout.bytearray_object = 56;
+    return layout;
+}();
+
+constexpr ObjectLayout kLayouts[] = {k310, k311, k312, k313, k314, k315};
 
 // Words of _Py_DebugOffsets that the table for stacks does not have.
 struct DebugOffsets {
@@ -93,6 +108,7 @@ struct DebugOffsets {
 constexpr DebugOffsets kDebugOffsets[] = {
     {.version = 313, .modules = 11, .frame_locals = 28 + 4, .tuple_items = 50 + 1},
     {.version = 314, .modules = 12, .frame_locals = 31 + 4, .tuple_items = 56 + 1},
+    {.version = 315, .modules = 12, .frame_locals = 39 + 4, .tuple_items = 68 + 1},
 };
 
 const ObjectLayout* known_layout(int version) {

@@ -23,6 +23,11 @@ struct ObjectLayout {
     std::uint32_t type_bytes = 0;                      // PyTypeObject; the fields of heap types follow it
     std::uint32_t type_qualname = 0, type_keys = 0;
     std::uint32_t generator_frame = 0, generator_state = 0;
+    std::int8_t generator_ended = 1;  // states from this one on: the frame has ended
+    std::uint32_t module_state = 32, module_name = 48;
+    // Size of the state of a module: in its definition, or from 3.15 on in the module itself.
+    std::uint32_t module_definition = 24, module_state_size = kNone;
+    std::uint32_t bytearray_object = kNone;  // from 3.15 on, the buffer of a bytearray is a bytes object
 };
 
 struct ObjectLayoutSearch {

@@ -173,8 +173,10 @@ std::uint64_t ObjectReader::size_of(Address object, const PythonType& type) {
         size = type.head + 24;
     }
     if (type.bytearray) {
-        constexpr std::uint64_t kRoom = 24, kBuffer = 40;
-        return size + (word(kRoom) < kMostBytes && memory_.is_mapped(word(kBuffer), word(kRoom)) ? word(kRoom) : 0);
+        const HeapRange buffer = bytearray_buffer(object);
+        const bool is_own = memory_.is_mapped(buffer.start, buffer.size()) &&
+                            (layout_.bytearray_object == ObjectLayout::kNone || !pools_.contains(buffer.start));
+        return size + (is_own ? buffer.size() : 0);
     }
     if (type.image) return size + pixel_bytes(object);
     if (type.item == 0) return size;
@@ -215,9 +217,19 @@ HeapRange ObjectReader::buffer_of(Address object, const PythonType& type) {
         default:
             break;
     }
-    constexpr std::uint64_t kRoom = 24, kBuffer = 40;
-    if (type.bytearray && word(kRoom) < kMostBytes) return range(word(kBuffer), word(kRoom));
-    return {};
+    return type.bytearray ? bytearray_buffer(object) : HeapRange{};
+}
+
+HeapRange ObjectReader::bytearray_buffer(Address object) {
+    constexpr std::uint64_t kRoom = 24, kBuffer = 40, kHeadOfBytes = 32;
+    const std::uint64_t room = memory_.word(object + kRoom);
+    if (room == 0 || room >= kMostBytes) return {};
+    if (layout_.bytearray_object == ObjectLayout::kNone) {
+        const Address start = memory_.word(object + kBuffer);
+        return {start, start + room};
+    }
+    const Address bytes = memory_.word(object + layout_.bytearray_object);
+    return {bytes, bytes + kHeadOfBytes + room + 1};
 }
 
 void ObjectReader::follow_buffer(Address object, const PythonType& type) {

@@ -99,6 +99,8 @@ class ObjectReader {
     std::uint64_t absent() const { return absent_; }  // pages with items that were not present
 
   private:
+    // Memory of the content. From 3.15 on it is a bytes object: if it lies in a pool, it counts as such an object.
+    HeapRange bytearray_buffer(Address object);
     template <class Emit>
     void attribute_references(Address object, const PythonType& type, Emit&& emit);
     template <class Emit>
@@ -266,6 +268,9 @@ void ObjectReader::references_of(Address object, const PythonType& type, Emit&& 
     using namespace object_offsets;
     if (type.heap) emit(type.address, Slot{Slot::type_of});
     const auto word = [&](std::uint64_t offset) { return memory_.word(object + offset); };
+    if (type.bytearray && layout_.bytearray_object != ObjectLayout::kNone)
+        if (const Address bytes = bytearray_buffer(object).start; pools_.contains(bytes))
+            emit(bytes, Slot{Slot::content});
     switch (type.kind) {
         case ObjectKind::list:
             if (word(kSize) <= word(kListRoom)) items(word(kListItems), word(kSize), emit);
@@ -310,11 +315,15 @@ void ObjectReader::references_of(Address object, const PythonType& type, Emit&& 
                     if (offset != layout_.type_keys) emit(word(offset), Slot{Slot::type_other});
             return;  // its __dict__ is tp_dict
         case ObjectKind::module: {
-            constexpr std::uint64_t kStateBytes = 56, kName = 48, kMostState = 65536;
+            constexpr std::uint64_t kStateBytes = 56, kMostState = 65536;
             emit(word(kModuleDict), Slot{Slot::dict_of});
-            emit(word(kName), Slot{Slot::field, kName});
-            const Address definition = word(kModuleDefinition), state = word(kModuleState);
-            const std::uint64_t size = definition != 0 ? memory_.word(definition + kStateBytes) : 0;
+            emit(word(layout_.module_name), Slot{Slot::field, layout_.module_name});
+            const Address state = word(layout_.module_state);
+            std::uint64_t size = 0;
+            if (layout_.module_state_size != ObjectLayout::kNone)
+                size = word(layout_.module_state_size);
+            else if (const Address definition = word(layout_.module_definition); definition != 0)
+                size = memory_.word(definition + kStateBytes);
             if (state != 0 && size <= kMostState && memory_.is_mapped(state, size))
                 scan(state, 0, size, Slot::module_state, emit);
             break;
@@ -350,8 +359,8 @@ void ObjectReader::references_of(Address object, const PythonType& type, Emit&& 
             scan(object, 16, layout_.version == 310 ? type.basic : 64, Slot::field, [&](Address target, Slot slot) {
                 if (static_cast<std::int64_t>(slot.detail) != type.weak_offset) emit(target, slot);
             });
-            // A state above 0: the frame has ended.
-            if (layout_.version > 310 && memory_.get<std::int8_t>(object + layout_.generator_state) <= 0)
+            if (layout_.version > 310 &&
+                memory_.get<std::int8_t>(object + layout_.generator_state) < layout_.generator_ended)
                 frame_references(object + layout_.generator_frame, emit);
             return;
         case ObjectKind::weakref:  // the object itself is not held

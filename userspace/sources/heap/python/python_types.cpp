@@ -30,7 +30,8 @@ constexpr KindByName kByName[] = {
     {"set", ObjectKind::set, 192},
     {"frozenset", ObjectKind::set, 192},
     {"collections.deque", ObjectKind::deque, 0},
-    {"module", ObjectKind::module, 56},
+    {"module", ObjectKind::module, 0},
+    {"frozendict", ObjectKind::dict, 56},  // 3.15
     {"function", ObjectKind::function, 0},
     {"cell", ObjectKind::cell, 0},
     {"frame", ObjectKind::frame, 0},

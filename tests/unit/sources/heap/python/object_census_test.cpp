@@ -364,7 +364,7 @@ TEST(ObjectCensus, UnknownInterpretersAreRefused) {
     FakePython python;
     python.set_modules({{"__main__", python.module({})}});
     EXPECT_EQ(python.census(1 << 26, 309).refusal, ObjectsRefusal::version);
-    EXPECT_EQ(python.census(1 << 26, 315).refusal, ObjectsRefusal::version);
+    EXPECT_EQ(python.census(1 << 26, 316).refusal, ObjectsRefusal::version);
     EXPECT_EQ(python.census(1 << 26, std::nullopt).refusal, ObjectsRefusal::version);
     EXPECT_EQ(python.census(1 << 26, 313).refusal, ObjectsRefusal::not_found) << "its table is not there";
 }
@@ -375,7 +375,7 @@ TEST(ObjectCensus, AnInterpreterThatDescribesItselfIsRefusedIfItIsFreeThreadedOr
     python.pages.put(FakePython::kRuntime + 8, 0x030e00f0);
     python.pages.put(FakePython::kRuntime + 16, 1);
     EXPECT_EQ(python.census().refusal, ObjectsRefusal::free_threaded);
-    python.pages.put(FakePython::kRuntime + 8, 0x030f00f0);
+    python.pages.put(FakePython::kRuntime + 8, 0x031000f0);
     EXPECT_EQ(python.census().refusal, ObjectsRefusal::version);
 }
 
