@@ -17,8 +17,8 @@ constexpr std::uint64_t kDictKeys = 32, kDictValues = 40;
 constexpr std::uint64_t kSetUsed = 24, kSetMask = 32, kSetTable = 40, kSetSmallTable = 64;
 constexpr std::uint64_t kFunctionGlobals = 16, kFunctionBuiltins = 24, kFunctionCode = 48, kFunctionClosure = 72;
 constexpr std::uint64_t kModuleDict = 16;
-constexpr std::uint64_t kTypeName = 24, kTypeBasic = 32, kTypeItem = 40, kTypeFlags = 168, kTypeWeak = 208,
-                        kTypeMembers = 240, kTypeBase = 256, kTypeDict = 264, kTypeDictOffset = 288;
+constexpr std::uint64_t kTypeName = 24, kTypeBasic = 32, kTypeItem = 40, kTypeFlags = 168, kTypeDoc = 176,
+                        kTypeWeak = 208, kTypeMembers = 240, kTypeBase = 256, kTypeDict = 264, kTypeDictOffset = 288;
 }  // namespace object_offsets
 
 // Bits of tp_flags.

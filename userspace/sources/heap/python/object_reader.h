@@ -310,9 +310,11 @@ void ObjectReader::references_of(Address object, const PythonType& type, Emit&& 
         case ObjectKind::type:
             emit(word(kTypeDict), Slot{Slot::type_dict});
             for (const std::uint64_t offset : {256, 336, 344, 360}) emit(word(offset), Slot{Slot::type_other});
-            if ((word(kTypeFlags) & type_flags::kHeap) != 0)
+            if ((word(kTypeFlags) & type_flags::kHeap) != 0) {
                 for (std::uint64_t offset = layout_.type_keys - 16; offset <= layout_.type_keys + 8; offset += 8)
                     if (offset != layout_.type_keys) emit(word(offset), Slot{Slot::type_other});
+                emit(word(kTypeDoc), Slot{Slot::field, kTypeDoc});  // a copy of the text, and no object
+            }
             return;  // its __dict__ is tp_dict
         case ObjectKind::module: {
             constexpr std::uint64_t kStateBytes = 56, kMostState = 65536;

@@ -80,6 +80,16 @@ TEST(NativeOwners, BlocksThatNothingRefersToAreLost) {
     EXPECT_LT(census.owners->attributed.n, census.owners->live.n / 10);
 }
 
+TEST(NativeOwners, TheDocumentationOfAClassIsNotLost) {
+    FakeOwner python;
+    const std::uint64_t made = python.add_type("Made", FakePython::kHeapType, 32, 0);
+    python.pages.put(made + 176, python.native(5000));
+    python.set_modules({{"__main__", python.module({{"Made", made}})}});
+    const ObjectCensus census = python.census();
+    ASSERT_TRUE(census.native_unreached);
+    EXPECT_EQ(census.native_unreached->blocks, 0U);
+}
+
 TEST(NativeOwners, BlocksThatOnlyReferToEachOtherAreLost) {
     FakeOwner python;
     python.hold(python.owner_of(python.native(64)));
