@@ -249,15 +249,15 @@ Result<ProcessSource> ProcessSource::open(const Fd& process, pid_t pid, Pace& pa
 ProcessSource::ProcessSource(Fd pagemap, Fd memory, pid_t pid, Pace& pace)
     : pagemap_(std::move(pagemap)), memory_(std::move(memory)), pid_(pid), pace_(&pace), page_(page_bytes()) {}
 
-// Pieces are often neighbours, so entries are read ahead. They are used within one batch only.
-ProcessSource::Pages ProcessSource::find_pages(std::uint64_t address, std::uint64_t bytes) {
-    constexpr std::uint64_t kAhead = 32;
+// Pieces are often neighbours, so the entries up to page `ahead` are read together. They are used within one batch
+// only.
+ProcessSource::Pages ProcessSource::find_pages(std::uint64_t address, std::uint64_t bytes, std::uint64_t ahead) {
     if (address >= kUserEnd || bytes >= kUserEnd - address) return Pages::absent;
     Pages found = Pages::own;
-    const std::uint64_t last = (address + std::max<std::uint64_t>(bytes, 1) - 1) / page_;
+    const std::uint64_t last = last_page(address, bytes);
     for (std::uint64_t page = address / page_; page <= last; ++page) {
         if (page < first_entry_ || page - first_entry_ >= entries_.size()) {
-            const std::uint64_t want = std::clamp(last - page + 1, kAhead, std::uint64_t{kEntriesAtOnce});
+            const std::uint64_t want = std::min(std::max(last, ahead) - page + 1, std::uint64_t{kEntriesAtOnce});
             entries_.assign(want, 0);
             first_entry_ = page;
             const ssize_t got =
@@ -269,6 +269,19 @@ ProcessSource::Pages ProcessSource::find_pages(std::uint64_t address, std::uint6
         if ((entry & (kOfFile | kMappedOnce)) == 0) found = Pages::shared;
     }
     return found;
+}
+
+// The last page that the first pieces need, as long as each of them begins near the end of the one before it. Each
+// entry of pagemap costs about as much as a cache miss, so entries that nobody needs are not read.
+std::uint64_t ProcessSource::end_of_neighbours(std::span<const Piece> pieces) const {
+    constexpr std::uint64_t kNear = 4;  // pages
+    std::uint64_t last = last_page(pieces[0].address, pieces[0].into.size());
+    for (const Piece& next : pieces.subspan(1)) {
+        const std::uint64_t page = next.address / page_;
+        if (page > last + kNear || page + kNear < last || next.address >= kUserEnd) break;
+        last = std::max(last, last_page(next.address, next.into.size()));
+    }
+    return last;
 }
 
 void ProcessSource::read(std::span<Piece> pieces) {
@@ -283,8 +296,11 @@ void ProcessSource::read(std::span<Piece> pieces) {
 void ProcessSource::read_batch(std::span<Piece> pieces) {
     entries_.clear();
     std::vector<Piece*> own, shared;
-    for (Piece& piece : pieces) {
-        const Pages pages = find_pages(piece.address, piece.into.size());
+    std::uint64_t ahead = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        Piece& piece = pieces[i];
+        if (i == 0 || piece.address / page_ > ahead) ahead = end_of_neighbours(pieces.subspan(i));
+        const Pages pages = find_pages(piece.address, piece.into.size(), ahead);
         if (pages == Pages::own) own.push_back(&piece);
         if (pages == Pages::shared) shared.push_back(&piece);
     }

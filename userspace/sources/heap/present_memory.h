@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -134,7 +135,11 @@ class ProcessSource : public MemorySource {
 
     ProcessSource(Fd pagemap, Fd memory, pid_t pid, Pace& pace);
     void read_batch(std::span<Piece> pieces);
-    Pages find_pages(std::uint64_t address, std::uint64_t bytes);
+    std::uint64_t last_page(std::uint64_t address, std::uint64_t bytes) const {
+        return (address + std::max<std::uint64_t>(bytes, 1) - 1) / page_;
+    }
+    Pages find_pages(std::uint64_t address, std::uint64_t bytes, std::uint64_t ahead);
+    std::uint64_t end_of_neighbours(std::span<const Piece> pieces) const;
 
     Fd pagemap_;
     Fd memory_;
