@@ -16,6 +16,46 @@ bool is_safe_to_read(const MappedRange& range) {
 
 }  // namespace
 
+void CopiedPages::set(std::uint64_t page, std::byte* bytes) {
+    if (2 * (used_ + 1) > table_.size()) {
+        std::vector<Entry> old(2 * table_.size());
+        old.swap(table_);
+        used_ = 0;
+        for (const Entry& each : old)
+            if (each.bytes != nullptr) set(each.page, each.bytes);
+    }
+    std::size_t at = place(page);
+    while (table_[at].bytes != nullptr && table_[at].page != page) at = (at + 1) & mask();
+    used_ += table_[at].bytes == nullptr ? 1 : 0;
+    table_[at] = {page, bytes};
+}
+
+void CopiedPages::erase(std::uint64_t page) {
+    std::size_t hole = place(page);
+    while (table_[hole].bytes != nullptr && table_[hole].page != page) hole = (hole + 1) & mask();
+    if (table_[hole].bytes == nullptr) return;
+    --used_;
+    // Entries behind the hole move into it if their search would end at the hole.
+    for (std::size_t at = (hole + 1) & mask(); table_[at].bytes != nullptr; at = (at + 1) & mask())
+        if (((at - place(table_[at].page)) & mask()) >= ((at - hole) & mask())) {
+            table_[hole] = table_[at];
+            hole = at;
+        }
+    table_[hole] = {};
+}
+
+// In one large page if the kernel has one: the copy is read all over.
+std::byte* HeapCopy::map_slab() {
+    void* more = ::mmap(nullptr, 2 * kSlab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (more == MAP_FAILED) throw std::bad_alloc();
+    auto* const all = static_cast<std::byte*>(more);
+    const std::uint64_t before = (kSlab - reinterpret_cast<std::uintptr_t>(all) % kSlab) % kSlab;
+    if (before > 0) (void)::munmap(all, before);
+    (void)::munmap(all + before + kSlab, kSlab - before);
+    (void)::madvise(all + before, kSlab, MADV_HUGEPAGE);
+    return all + before;
+}
+
 void HeapCopy::Unmap::operator()(std::byte* slab) const { ::munmap(slab, kSlab); }
 
 HeapCopy::HeapCopy(MemorySource& source, const ProcessMaps& maps, std::uint64_t most_bytes,
@@ -25,15 +65,15 @@ HeapCopy::HeapCopy(MemorySource& source, const ProcessMaps& maps, std::uint64_t 
       deadline_(deadline),
       read_file_(std::move(read_file)),
       lines_(kLines),
-      zeros_(kPage) {
+      zeros_(kPage),
+      absent_(std::size_t{1} << kAbsentBits, kNoPage) {
     limit_to(most_bytes);
 }
 
 const std::byte* HeapCopy::find(std::uint64_t page) {
     Line& line = lines_[page % kLines];
-    const auto known = pages_.find(page);
-    if (known != pages_.end()) {
-        line = {page, known->second};
+    if (const std::byte* known = pages_.find(page); known != nullptr) {
+        line = {page, known};
     } else {
         line = {page, zeros_.data()};
         load(page);
@@ -62,13 +102,14 @@ bool HeapCopy::is_claimed(Address address, std::uint64_t bytes) {
 }
 
 void HeapCopy::load(std::uint64_t page) {
-    if (late_ || !may_read(page * kPage)) return;
+    std::uint64_t& absent = absent_at(page);
+    if (late_ || absent == page || !may_read(page * kPage)) return;
     const std::uint64_t first = rounded_down(page, kAhead);
     std::array<MemorySource::Piece, kAhead> pieces;
     std::size_t count = 0;
     std::byte* const bytes = room(often_, kAhead);
     for (std::uint64_t i = 0; i < kAhead; ++i) {
-        if (pages_.contains(first + i) || (first + i != page && !may_read((first + i) * kPage))) continue;
+        if (pages_.find(first + i) != nullptr || (first + i != page && !may_read((first + i) * kPage))) continue;
         pieces[count++] = {(first + i) * kPage, {bytes + i * kPage, kPage}};
     }
     source_.read({pieces.data(), count});
@@ -78,8 +119,12 @@ void HeapCopy::load(std::uint64_t page) {
         keep(often_, pieces[i].address / kPage, pieces[i].into.data());
         is_there |= pieces[i].address / kPage == page;
     }
+    if (is_there) return;
     std::byte* const own = bytes + (page - first) * kPage;
-    if (!is_there && read_from_file(page, {own, kPage})) keep(often_, page, own);
+    if (read_from_file(page, {own, kPage}))
+        keep(often_, page, own);
+    else
+        absent = page;
 }
 
 bool HeapCopy::read_from_file(std::uint64_t page, std::span<std::byte> into) {
@@ -95,9 +140,7 @@ std::byte* HeapCopy::room(Ring& ring, std::size_t pages) {
         while (ring.slabs.size() >= ring.most) slab = take_oldest(ring);
         slab.pages.clear();
         if (!slab.bytes) {
-            void* more = ::mmap(nullptr, kSlab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            if (more == MAP_FAILED) throw std::bad_alloc();
-            slab.bytes.reset(static_cast<std::byte*>(more));
+            slab.bytes.reset(map_slab());
         }
         ring.slabs.push_back(std::move(slab));
         ring.used_in_last = 0;
@@ -109,16 +152,16 @@ std::byte* HeapCopy::room(Ring& ring, std::size_t pages) {
 
 void HeapCopy::keep(Ring& ring, std::uint64_t page, std::byte* bytes) {
     ring.slabs.back().pages.push_back(page);
-    pages_[page] = bytes;
+    pages_.set(page, bytes);
     lines_[page % kLines] = {page, bytes};
 }
 
 HeapCopy::Slab HeapCopy::take_oldest(Ring& ring) {
     const std::byte* const start = ring.slabs.front().bytes.get();
     for (const std::uint64_t page : ring.slabs.front().pages) {
-        const auto known = pages_.find(page);
-        if (known == pages_.end() || known->second < start || known->second >= start + kSlab) continue;  // newer copy
-        pages_.erase(known);
+        const std::byte* known = pages_.find(page);
+        if (known == nullptr || known < start || known >= start + kSlab) continue;  // newer copy
+        pages_.erase(page);
         Line& line = lines_[page % kLines];
         if (line.page == page) line = {};
     }
@@ -128,8 +171,12 @@ HeapCopy::Slab HeapCopy::take_oldest(Ring& ring) {
 }
 
 void HeapCopy::limit_to(std::uint64_t most_bytes) {
-    often_.most = std::max<std::uint64_t>(most_bytes / kSlab, 2 + once_.most) - once_.most;
-    while (often_.slabs.size() > often_.most) (void)take_oldest(often_);
+    constexpr std::uint64_t kMostSoon = 6;
+    const std::uint64_t slabs = most_bytes / kSlab;
+    soon_.most = std::clamp<std::uint64_t>(slabs / 8, 2, kMostSoon);
+    often_.most = std::max<std::uint64_t>(slabs, 1 + once_.most + soon_.most) - once_.most - soon_.most;
+    for (Ring* ring : {&often_, &soon_})
+        while (ring->slabs.size() > ring->most) (void)take_oldest(*ring);
 }
 
 void HeapCopy::read(Address address, std::span<std::byte> into) {
@@ -151,6 +198,31 @@ std::string HeapCopy::c_string(Address address, std::size_t most) {
         text += static_cast<char>(c);
     }
     return text;
+}
+
+void HeapCopy::prefetch(std::vector<Address>& addresses) {
+    constexpr std::size_t kAtOnce = 64;
+    for (Address& each : addresses) each /= kPage;
+    std::ranges::sort(addresses);
+    std::vector<MemorySource::Piece> pieces;
+    const auto flush = [&] {
+        source_.read(pieces);
+        for (const MemorySource::Piece& piece : pieces)
+            if (piece.done) keep(soon_, piece.address / kPage, piece.into.data());
+        pieces.clear();
+    };
+    std::size_t left = (soon_.most - 1) * (kSlab / kPage);  // more would replace the first ones
+    Address last = kNoPage;
+    for (const Address page : addresses) {
+        if (page == last || pages_.find(page) != nullptr || !may_read(page * kPage)) continue;
+        if (left == 0 || late()) break;
+        --left;
+        last = page;
+        // All pieces of one call lie in one slab, because room() may drop the oldest slab.
+        if (pieces.size() == kAtOnce || (!soon_.slabs.empty() && soon_.used_in_last + 1 > kSlab / kPage)) flush();
+        pieces.push_back({page * kPage, {room(soon_, 1), kPage}});
+    }
+    flush();
 }
 
 bool HeapCopy::read_past(Address address, std::span<std::byte> into) {
@@ -184,8 +256,8 @@ void HeapCopy::copy_again(std::span<const HeapRange> ranges) {
 void HeapCopy::correct(Address address, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const auto part = std::min<std::size_t>(bytes.size(), kPage - address % kPage);
-        if (const auto copy = pages_.find(address / kPage); copy != pages_.end())
-            std::memcpy(copy->second + address % kPage, bytes.data(), part);
+        if (std::byte* copy = pages_.find(address / kPage); copy != nullptr)
+            std::memcpy(copy + address % kPage, bytes.data(), part);
         address += part;
         bytes = bytes.subspan(part);
     }
@@ -194,6 +266,7 @@ void HeapCopy::correct(Address address, std::span<const std::byte> bytes) {
 void HeapCopy::forget(const HeapRange& range) {
     for (std::uint64_t page = range.start / kPage; page * kPage < range.end && !late(); ++page) {
         pages_.erase(page);
+        if (absent_at(page) == page) absent_at(page) = kNoPage;
         Line& line = lines_[page % kLines];
         if (line.page == page) line = {};
     }

@@ -20,6 +20,29 @@ namespace memscope {
 
 using Address = std::uint64_t;
 
+// Which pages are copied, and where to. An open hash table, because it is asked for almost every word that is read.
+class CopiedPages {
+  public:
+    CopiedPages() : table_(kLeast) {}
+    std::byte* find(std::uint64_t page) const {  // null: not copied
+        for (std::size_t at = place(page);; at = (at + 1) & mask())
+            if (table_[at].bytes == nullptr || table_[at].page == page) return table_[at].bytes;
+    }
+    void set(std::uint64_t page, std::byte* bytes);
+    void erase(std::uint64_t page);
+
+  private:
+    static constexpr std::size_t kLeast = 1 << 14;
+    struct Entry {
+        std::uint64_t page = 0;
+        std::byte* bytes = nullptr;
+    };
+    std::size_t mask() const { return table_.size() - 1; }
+    std::size_t place(std::uint64_t page) const { return (page * 0x9E3779B97F4A7C15U >> 20U) & mask(); }
+    std::vector<Entry> table_;
+    std::size_t used_ = 0;
+};
+
 // A copy of pages of a process, up to a limit. A page is copied when it is first used, and its copy does not change
 // later. At the limit the oldest copies are dropped; such a page is copied again at its next use. The bytes can be
 // inconsistent, because the process changes them during the copy, or forges them. A byte that cannot be read is 0.
@@ -71,7 +94,7 @@ class HeapCopy {
         return absent;
     }
 
-    bool has_copy_of(Address address) const { return pages_.contains(address / kPage); }
+    bool has_copy_of(Address address) const { return pages_.find(address / kPage) != nullptr; }
     bool is_present(Address address) { return page_at(address) != zeros_.data(); }
     // Whether the whole range lies in one mapping that can be read. A mapping that is newer than the list of mappings
     // counts if both ends are present.
@@ -94,6 +117,9 @@ class HeapCopy {
     // read. `once`: they are not needed for long, so the next ones replace them, and other copies stay.
     enum class Use { often, once };
     std::uint64_t copy(std::span<const HeapRange> ranges, Use use = Use::often);
+    // Copies the pages at these addresses that have no copy yet with few system calls, because they are needed soon,
+    // and only once. They replace the pages of earlier calls.
+    void prefetch(std::vector<Address>& addresses);
     // Reads without a copy, for memory that is needed once.
     bool read_past(Address address, std::span<std::byte> into);
     // Reads these bytes again, and corrects the copy where there is one.
@@ -115,8 +141,8 @@ class HeapCopy {
     }
 
   private:
-    static constexpr std::uint64_t kSlab = std::uint64_t{1} << 20;
-    static constexpr std::size_t kAhead = 4;  // pages that are read at once, because neighbours are often needed, too
+    static constexpr std::uint64_t kSlab = std::uint64_t{2} << 20;  // a large page of the CPU
+    static constexpr std::size_t kAhead = 2;  // pages that are read at once, because neighbours are often needed, too
     static constexpr std::size_t kLines = 1 << 15;
     static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
     struct Line {
@@ -126,6 +152,7 @@ class HeapCopy {
     struct Unmap {
         void operator()(std::byte* slab) const;
     };
+    static std::byte* map_slab();
     struct Slab {
         std::unique_ptr<std::byte[], Unmap> bytes{};
         std::vector<std::uint64_t> pages{};  // in the order of their copies
@@ -143,6 +170,7 @@ class HeapCopy {
     }
     const std::byte* at(Address address) { return page_at(address) + address % kPage; }
     const std::byte* find(std::uint64_t page);
+    std::uint64_t& absent_at(std::uint64_t page) { return absent_[page * 0x9E3779B97F4A7C15U >> (64 - kAbsentBits)]; }
     void load(std::uint64_t page);
     bool may_read(Address address);
     bool read_from_file(std::uint64_t page, std::span<std::byte> into);
@@ -155,10 +183,13 @@ class HeapCopy {
     ReadDeadline deadline_;
     ReadFile read_file_;
     Ring often_{};
-    Ring once_{.most = 4};
-    std::unordered_map<std::uint64_t, std::byte*> pages_{};
+    Ring once_{.most = 2};
+    Ring soon_{.most = 2};
+    CopiedPages pages_{};
     std::vector<Line> lines_;
     std::vector<std::byte> zeros_;
+    static constexpr unsigned kAbsentBits = 14;
+    std::vector<std::uint64_t> absent_;  // pages that could not be read: words that are no addresses lead there
     const MappedRange* last_range_ = nullptr;
     std::array<const MappedRange*, 1024> recent_ranges_{};  // a search through thousands of mappings takes long
     std::uint64_t asked_ = 0;

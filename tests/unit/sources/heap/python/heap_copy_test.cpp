@@ -3,6 +3,8 @@
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
+#include <random>
 
 #include "support/fake_heap.h"
 
@@ -126,6 +128,66 @@ TEST_F(HeapCopyTest, AnAbsentPageOfAReadOnlyFileIsReadFromTheFile) {
     EXPECT_THAT(offsets, testing::ElementsAre(0x4000));
     EXPECT_EQ(copy.word(kStart), 0U);
     EXPECT_EQ(offsets.size(), 1U) << "not of memory that can be written";
+}
+
+TEST_F(HeapCopyTest, PrefetchedPagesAreReadTogetherAndLeaveTheOthersInPlace) {
+    for (std::uint64_t at = 0; at < 48 * kMiB; at += HeapCopy::kPage) pages.put(kStart + at, at + 1);
+    HeapCopy copy(pages, maps, 24 * kMiB, deadline);
+    EXPECT_EQ(copy.word(kStart), 1U);
+    std::vector<Address> wanted;
+    for (std::uint64_t at = 0; at < 48 * kMiB; at += 64 * HeapCopy::kPage) wanted.push_back(kStart + at + 8);
+    const std::vector<Address> asked = wanted;
+    const std::uint64_t calls = pages.calls;
+    copy.prefetch(wanted);
+    EXPECT_LE(pages.calls - calls, asked.size() / 64 + 2);
+    const std::uint64_t reads = pages.reads;
+    for (const Address each : asked) EXPECT_EQ(copy.word(each - 8), each - 8 - kStart + 1);
+    EXPECT_EQ(pages.reads, reads);
+    // More than there is room for: the pages that are needed often stay.
+    for (std::uint64_t from = 0; from < 48; ++from) {
+        wanted.clear();
+        for (std::uint64_t at = 0; at < kMiB; at += HeapCopy::kPage) wanted.push_back(kStart + from * kMiB + at);
+        copy.prefetch(wanted);
+    }
+    EXPECT_TRUE(copy.has_copy_of(kStart));
+    EXPECT_FALSE(copy.has_copy_of(kStart + 20 * kMiB));
+}
+
+TEST_F(HeapCopyTest, WordsThatAreNoAddressesAreTriedOnce) {
+    HeapCopy copy(pages, maps, 8 * kMiB, deadline);
+    const auto ask = [&] {
+        for (std::uint64_t i = 1; i < 64; ++i) EXPECT_EQ(copy.word(i << 34U), 0U);
+    };
+    ask();
+    const std::uint64_t reads = pages.reads;
+    for (int i = 0; i < 100; ++i) ask();
+    EXPECT_LE(pages.reads, reads + 400) << "few of them share a place of the table";
+    // Memory that is read again on purpose is tried again.
+    EXPECT_EQ(copy.word(kStart), 0U);
+    pages.put(kStart, 5);
+    copy.forget({kStart, kStart + 8});
+    EXPECT_EQ(copy.word(kStart), 5U);
+}
+
+TEST(CopiedPages, KnowsWhatWasSetAndNotErased) {
+    std::vector<std::byte> places(1000);
+    std::map<std::uint64_t, std::byte*> expected;
+    CopiedPages pages;
+    std::minstd_rand random(7);
+    for (int i = 0; i < 100'000; ++i) {
+        // Pages of neighbours, and pages that a multiple of a power of two apart: they share places of the table.
+        const std::uint64_t page = random() % 2 == 0 ? random() % 30'000 : (random() % 30'000) << 20U;
+        if (random() % 3 == 0) {
+            expected.erase(page);
+            pages.erase(page);
+        } else {
+            pages.set(page, expected[page] = &places[random() % places.size()]);
+        }
+        const std::uint64_t other = random() % 30'000;
+        const auto known = expected.find(other);
+        ASSERT_EQ(pages.find(other), known == expected.end() ? nullptr : known->second);
+    }
+    for (const auto& [page, bytes] : expected) ASSERT_EQ(pages.find(page), bytes);
 }
 
 }  // namespace heap_copy_test
