@@ -25,10 +25,9 @@ std::uint64_t element_size(std::string_view dtype) {
 }  // namespace
 
 std::string ItemNames::element_of(Address container, const PythonType& type) {
-    constexpr std::size_t kAsked = 64;
     std::map<std::string, std::size_t> names, types;
     std::size_t seen = 0;
-    reader_.last_items(container, type, kAsked, [&](Address item) {
+    for_items(container, type, [&](Address item) {
         const std::string name = name_of(item);
         ++names[name];
         ++types[name.substr(0, name.find(' '))];

@@ -16,6 +16,12 @@ class ItemNames {
     std::string name_of(Address object, const PythonType& its);
     // The type of most items, with the shape if most items have the same shape.
     std::string element_of(Address container, const PythonType& type);
+    // Calls visit(Address) for the items that element_of() asks for.
+    template <class Visit>
+    void for_items(Address container, const PythonType& type, Visit&& visit) {
+        constexpr std::size_t kAsked = 64;
+        reader_.last_items(container, type, kAsked, visit);
+    }
     // The mean size of the storages, if most items are, or have, a small view of a storage of their own.
     Bytes storages_of_items(Address container, const PythonType& type);
 

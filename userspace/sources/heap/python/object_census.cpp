@@ -288,6 +288,23 @@ class ObjectCensusTaker {
         std::vector<Candidate> all_{};
     };
 
+    // Copies the pages of the next nodes that are containers together, because their lengths are needed.
+    static constexpr NodeNumber kTogether = 1024;
+    void copy_containers(NodeNumber from) {
+        std::vector<Address> addresses;
+        for (NodeNumber node = from; node < std::min(graph_.count(), from + kTogether); ++node)
+            if (is_container(graph_.kind(node))) addresses.push_back(graph_.address(node));
+        reader_.memory().prefetch(addresses);
+    }
+    // Likewise the items from which holders are described.
+    void copy_items(std::span<const Candidate> candidates) {
+        std::vector<Address> addresses;
+        for (const Candidate& each : candidates)
+            names_.for_items(graph_.address(each.node), graph_.type(each.node),
+                             [&](Address item) { addresses.push_back(item); });
+        reader_.memory().prefetch(addresses);
+    }
+
     std::vector<Candidate> find_candidates(const Retained& retained, const ObjectPaths& paths) {
         const auto by_size = [](const Candidate& a, const Candidate& b) {
             return std::tuple(a.retained(), a.length, b.node) > std::tuple(b.retained(), b.length, a.node);
@@ -302,6 +319,7 @@ class ObjectCensusTaker {
         const Address modules = memory.word(memory.word(layout.stack.runtime + layout.stack.runtime_interpreters) +
                                             layout.interpreter_modules);
         for (NodeNumber node = 1; node < graph_.count(); ++node) {
+            if (node % kTogether == 1) copy_containers(node);
             const PythonType& type = graph_.type(node);
             if (!can_hold(type.kind) || !paths.has_path(node) || is_garbage(node)) continue;
             const bool contains = is_container(type.kind);
@@ -364,11 +382,16 @@ class ObjectCensusTaker {
         for (const Candidate& each : candidates) nodes.push_back(each.node);
         paths.prepare(nodes);
         std::unordered_map<NodeNumber, std::uint64_t> places;  // 1 + index in the list of holders
-        for (const Candidate& each : candidates)
+        constexpr std::size_t kDescribed = 16;                 // at once
+        for (std::size_t i = 0; i < candidates.size(); ++i) {
+            if (i % kDescribed == 0)
+                copy_items(std::span(candidates).subspan(i, std::min(kDescribed, candidates.size() - i)));
+            const Candidate& each = candidates[i];
             if (auto path = paths.path_of(each.node)) {
                 census_.holders.push_back(describe(each, *std::move(path), paths));
                 places[each.node] = census_.holders.size();
             }
+        }
         for (const auto& [node, place] : places)
             for (NodeNumber at = paths.parent(node); at != 0 && at != kNoNode; at = paths.parent(at))
                 if (const auto holder = places.find(at); holder != places.end()) {

@@ -68,9 +68,16 @@ Address ObjectData::values_of(Address dict) {
 Address ObjectData::dict_get(Address dict, std::string_view key) {
     Address found = 0;
     if (dict < kLowest) return 0;
+    const auto name = names_.find(key);
+    if (name != names_.end())
+        dict_entries(dict, [&](Address each, Address value) {
+            if (found == 0 && each == name->second) found = value;
+        });
+    if (found != 0) return found;
     dict_entries(dict, [&](Address each, Address value) {
-        if (found == 0 && memory_.word(each + kTextLength) == key.size() && text(each, key.size()) == key)
-            found = value;
+        if (found != 0 || memory_.word(each + kTextLength) != key.size() || text(each, key.size()) != key) return;
+        found = value;
+        names_[std::string(key)] = each;
     });
     return found;
 }

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -83,6 +85,8 @@ class ObjectData {
     HeapCopy& memory_;
     const ObjectLayout& layout_;
     Address code_type_ = 0;
+    // Names for which dict_get() was called, and the str that it found last: most dicts have the same one.
+    std::map<std::string, Address, std::less<>> names_{};
 };
 
 template <class Visit>

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,19 +15,26 @@ class PiecewiseVector {
     static constexpr std::size_t kPiece = std::size_t{1} << 16;
 
     void push_back(T value) {
-        if (size_ % kPiece == 0) pieces_.push_back(std::make_unique<T[]>(kPiece));
-        pieces_[size_ / kPiece][size_ % kPiece] = value;
+        if (next_ == end_) {
+            pieces_.push_back(std::make_unique_for_overwrite<T[]>(kPiece));
+            next_ = pieces_.back().get();
+            end_ = next_ + kPiece;
+        }
+        *next_++ = value;
         ++size_;
     }
     T& operator[](std::size_t i) { return pieces_[i / kPiece][i % kPiece]; }
     const T& operator[](std::size_t i) const { return pieces_[i / kPiece][i % kPiece]; }
-    T& back() { return (*this)[size_ - 1]; }
+    T& back() { return next_[-1]; }
+    const T& back() const { return next_[-1]; }
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
     std::size_t bytes() const { return pieces_.size() * kPiece * sizeof(T); }
 
   private:
     std::vector<std::unique_ptr<T[]>> pieces_{};
+    T* next_ = nullptr;  // the place of the next element in the last piece
+    T* end_ = nullptr;   // of the last piece
     std::size_t size_ = 0;
 };
 
@@ -42,12 +50,12 @@ class ObjectEdges {
 
     // The edges of nodes are added in the order of the nodes: first all of node 0, then next_node(), ...
     void next_node() { first_.push_back(static_cast<std::uint32_t>(edges_.size())); }
-    void add(NodeNumber target, std::uint32_t cost) { edges_.push_back(target | class_of(cost) << 28U); }
+    void add(NodeNumber target, std::uint32_t cost) { edges_.push_back(target | kClasses[cost] << 28U); }
     // If the last edge of the current node has this target, keeps the lower of both costs. False if it has another
     // target, or if the node has no edge yet.
     bool merge_with_last(NodeNumber target, std::uint32_t cost) {
         if (first_.empty() || edges_.size() == first_.back() || (edges_.back() & kTarget) != target) return false;
-        if (cost < kCosts[edges_.back() >> 28U]) edges_.back() = target | class_of(cost) << 28U;
+        if (cost < kCosts[edges_.back() >> 28U]) edges_.back() = target | kClasses[cost] << 28U;
         return true;
     }
 
@@ -61,11 +69,13 @@ class ObjectEdges {
 
   private:
     static constexpr std::uint32_t kTarget = kMostNodes - 1;
-    static constexpr std::uint32_t class_of(std::uint32_t cost) {
-        std::uint32_t index = 0;
-        while (index + 1 < std::size(kCosts) && kCosts[index] < cost) ++index;
-        return index;
-    }
+    // By cost: the place in kCosts of the first cost that is not lower.
+    static constexpr std::array<std::uint32_t, kHighestCost + 1> kClasses = [] {
+        std::array<std::uint32_t, kHighestCost + 1> classes{};
+        for (std::uint32_t cost = 0; cost <= kHighestCost; ++cost)
+            while (kCosts[classes[cost]] < cost) ++classes[cost];
+        return classes;
+    }();
     std::uint32_t edge_count() const { return static_cast<std::uint32_t>(edges_.size()); }
 
     PiecewiseVector<std::uint32_t> first_{};

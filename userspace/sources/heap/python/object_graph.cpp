@@ -51,8 +51,11 @@ ObjectGraph::ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools&
 void ObjectGraph::begin() {
     bytes_.push_back(0);  // node 0 stands for all roots
     type_.push_back(0);
+    kinds_.resize(1);
     found_.push_back(0);
     edges_.next_node();
+    prefetched_ = 0;
+    until_checked_ = 0;
 }
 
 std::uint64_t ObjectGraph::memory() const {
@@ -64,10 +67,14 @@ std::uint64_t ObjectGraph::later_memory() const {
     return std::uint64_t{count()} * kLaterPerNode + edges_.size() * kLaterPerEdge;
 }
 
-bool ObjectGraph::is_full() const {
+bool ObjectGraph::is_full() {
+    constexpr std::uint32_t kOnceIn = 256;  // calls
+    if (until_checked_-- > 0) return was_full_;
+    until_checked_ = kOnceIn;
     // A hash table that grows needs the old one for a moment.
-    return memory() + index_.bytes() / 2 + later_memory() + kLeastCopy + 4 * kMiB > most_bytes_ ||
-           edges_.size() >= ~std::uint32_t{0} - kMostItems;
+    was_full_ = memory() + index_.bytes() / 2 + later_memory() + kLeastCopy + 4 * kMiB > most_bytes_ ||
+                edges_.size() >= ~std::uint32_t{0} - kMostItems;
+    return was_full_;
 }
 
 // As size_of(), without the parts that are inherited.
@@ -132,21 +139,48 @@ void ObjectGraph::read_pools() {
     copy_frames();
     for (std::size_t i = 0; i < pools_.arenas().size(); ++i) {
         if (!copied_whole_) memory_.copy(pools_.arenas().subspan(i, 1), HeapCopy::Use::once);
-        gaps_.torn += pools_.read(memory_, i, [&](const PythonPools::Block& block) {
-            Address object = 0;
-            const PythonType* type = reader_.object_in(block, object);
-            if (type == nullptr) {
-                raw_pool_bytes_ += block.bytes;
-                return;
-            }
-            const std::uint64_t size = own_size(object, *type);
-            count(object, *type, size);
-            note(object, *type);
-            if (in_order_) add_pooled(object, *type, size);
-        });
+        read_arena(i);
     }
     pooled_.finish();
     gaps_.late |= memory_.late();
+}
+
+void ObjectGraph::read_arena(std::size_t arena) {
+    gaps_.torn += pools_.read(memory_, arena, [&](const PythonPools::Block& block) {
+        Address object = 0;
+        const PythonType* type = reader_.object_in(block, object);
+        if (type == nullptr) {
+            raw_pool_bytes_ += block.bytes;
+            return;
+        }
+        const bool is_dict = type->kind == ObjectKind::dict;
+        const std::uint64_t size = is_dict ? 0 : own_size(object, *type);
+        if (!is_dict) count(object, *type, size);
+        note(object, *type);
+        const NodeNumber before = this->count();
+        if (in_order_) add_pooled(object, *type, size);
+        if (is_dict) dicts_.push_back({object, type, in_order_ && this->count() > before ? before : 0});
+    });
+    count_dicts();
+}
+
+// The sizes of dicts are in their keys, which lie anywhere. The pages are read together.
+void ObjectGraph::count_dicts() {
+    constexpr std::size_t kAtOnce = 512;
+    std::vector<Address> addresses;
+    for (std::size_t i = 0; i < dicts_.size(); ++i) {
+        if (i % kAtOnce == 0) {
+            addresses.clear();
+            for (std::size_t k = i; k < std::min(i + kAtOnce, dicts_.size()); ++k)
+                addresses.push_back(memory_.word(dicts_[k].object + object_offsets::kDictKeys));
+            memory_.prefetch(addresses);
+        }
+        const Dict& dict = dicts_[i];
+        const std::uint64_t size = own_size(dict.object, *dict.type);
+        count(dict.object, *dict.type, size);
+        if (in_order_ && dict.node != 0) add_bytes(dict.node, size);
+    }
+    dicts_.clear();
 }
 
 void ObjectGraph::add_pooled(Address object, const PythonType& type, std::uint64_t size) {
@@ -187,6 +221,8 @@ void ObjectGraph::restart_from_roots() {
 void ObjectGraph::describe(const PythonType& type) {
     bytes_.push_back(0);
     type_.push_back(static_cast<std::uint16_t>(type.index));
+    if (type.index >= kinds_.size()) kinds_.resize(type.index + 1);
+    kinds_[type.index] = type.kind;
     found_.push_back(0);
 }
 
@@ -239,13 +275,21 @@ NodeNumber ObjectGraph::node_of(Address target, NodeNumber referrer) {
         }
         if (known != 0) return known;
     }
+    Address& no_object = no_objects_[target / 16 % kNoObjects];
+    if (no_object == target) return 0;
     if (const NodeNumber known = index_.find(target, address_of()); known != 0) return known;
     if (is_closed_) return 0;
     const PythonType* type = reader_.types().of(target);
-    if (type == nullptr || !data_.is_alive(target) || !reader_.has_sound_place(target, *type)) return 0;
+    if (type == nullptr || !data_.is_alive(target) || !reader_.has_sound_place(target, *type)) {
+        no_object = target;
+        return 0;
+    }
     if (type->kind == ObjectKind::leaf) {
         const MappedRange* range = in_pool ? nullptr : memory_.range_at(target);
-        if (range != nullptr && range->inode != 0) return 0;  // None, True and the like
+        if (range != nullptr && range->inode != 0) {  // None, True and the like
+            no_object = target;
+            return 0;
+        }
         const std::uint64_t size = data_.references(target) == 1 ? own_size(target, *type) : kLargeLeaf;
         if (size < kLargeLeaf) {
             add_bytes(referrer, size);
@@ -278,7 +322,7 @@ void ObjectGraph::link(NodeNumber from, NodeNumber target, Slot slot) {
     }
     if (found_[target] < kMostFound) ++found_[target];
     // A module has a name of its own, which tells more than the name of a module that imported it.
-    const std::uint32_t cost = type(target).kind == ObjectKind::module ? ObjectEdges::kHighestCost : cost_of(slot.kind);
+    const std::uint32_t cost = kind(target) == ObjectKind::module ? ObjectEdges::kHighestCost : cost_of(slot.kind);
     if (target == from || edges_.merge_with_last(target, cost)) return;
     if (is_full()) {
         overflow_ = true;
@@ -401,8 +445,27 @@ void ObjectGraph::expand() {
                     memory_.copy(pools_.arenas().subspan(copied, 1), HeapCopy::Use::once);
             }
         }
+        prefetch(node);
         expand_node(node);
     }
+}
+
+// Copies what the next nodes need, because single reads of a page take most of the time.
+void ObjectGraph::prefetch(NodeNumber node) {
+    constexpr NodeNumber kAtOnce = 512;
+    if (node < prefetched_ && node + kAtOnce > prefetched_) return;
+    const NodeNumber end = std::min<NodeNumber>(count(), node + kAtOnce);
+    std::vector<Address> addresses;
+    if (node > pooled_.count()) {
+        for (NodeNumber each = node; each < end; ++each) addresses.push_back(address(each));
+        memory_.prefetch(addresses);
+        addresses.clear();
+    }
+    for (NodeNumber each = node; each < end; ++each)
+        if (const PythonType& its = type(each); !is_native(its.kind))
+            reader_.pages_of(address(each), its, [&](Address at) { addresses.push_back(at); });
+    memory_.prefetch(addresses);
+    prefetched_ = end;
 }
 
 void ObjectGraph::add_root(ObjectRoot::Kind kind, std::uint8_t cost, Address address, std::uint64_t detail) {
@@ -494,7 +557,7 @@ void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
         if (node == 0) return;
         expand();
         reached_.resize(count());
-        if (is_reached(node) || type(node).kind == ObjectKind::leaf) return;
+        if (is_reached(node) || this->kind(node) == ObjectKind::leaf) return;
         roots_.push_back({kind, cost, node, 0});
         reach(node, kind);
     };
@@ -540,7 +603,7 @@ void ObjectGraph::reach(NodeNumber from, ObjectRoot::Kind kind) {
 }
 
 bool ObjectGraph::is_held_from_outside(NodeNumber node) {
-    return !is_native(type(node).kind) && found_[node] < kMostFound && data_.references(address(node)) > found_[node];
+    return !is_native(kind(node)) && found_[node] < kMostFound && data_.references(address(node)) > found_[node];
 }
 
 // Objects without a known path from a root: C code holds a reference, or they wait for the garbage collector.
@@ -603,13 +666,13 @@ void ObjectGraph::find_nodes(std::span<const HeapRange> statics) {
 // The share of the reference counts that the found references explain, of all nodes or of samples.
 void ObjectGraph::check_counts() {
     constexpr std::uint64_t kImmortal = std::uint64_t{1} << 30;
-    constexpr NodeNumber kRun = 64, kMostAsked = 1U << 18U;
+    constexpr NodeNumber kRun = 64, kMostAsked = 1U << 15U;
     const NodeNumber step = count() / kMostAsked + 1;  // checks one of so many runs of kRun nodes
     for (NodeNumber node = 1; node < count(); ++node) {
         if (node / kRun % step != 0) continue;
-        const ObjectKind kind = type(node).kind;
-        if (is_native(kind) || kind == ObjectKind::running || kind == ObjectKind::type || kind == ObjectKind::leaf ||
-            kind == ObjectKind::tensor)
+        const ObjectKind its = kind(node);
+        if (is_native(its) || its == ObjectKind::running || its == ObjectKind::type || its == ObjectKind::leaf ||
+            its == ObjectKind::tensor)
             continue;  // C++ points to tensors without counting; most numbers and strings are no nodes
         const std::uint64_t references = data_.references(address(node));
         if (references >= kImmortal || found_[node] == kMostFound) continue;

@@ -105,6 +105,7 @@ class ObjectGraph {
         return node == 0 ? 0 : pooled_.address(node);
     }
     const PythonType& type(NodeNumber node) const { return reader_.types()[type_[node]]; }
+    ObjectKind kind(NodeNumber node) const { return kinds_[type_[node]]; }
     std::uint64_t bytes(NodeNumber node) const { return bytes_[node] == kLarge ? large_.at(node) : bytes_[node]; }
     const std::unordered_map<NodeNumber, std::uint64_t>& devices() const { return device_; }
     const ObjectEdges& edges() const { return edges_; }
@@ -161,6 +162,8 @@ class ObjectGraph {
     }
     void begin();
     void read_pools();
+    void read_arena(std::size_t arena);
+    void count_dicts();
     void add_pooled(Address object, const PythonType& type, std::uint64_t size);
     void restart_from_roots();
     void find_nodes(std::span<const HeapRange> statics);
@@ -180,9 +183,10 @@ class ObjectGraph {
     NodeNumber native_node_of(Address target, const PythonType& type);
     void link(NodeNumber from, NodeNumber target, Slot slot);
     void expand();
+    void prefetch(NodeNumber node);
     void expand_node(NodeNumber node);
     void weigh(NodeNumber node);
-    bool is_full() const;
+    bool is_full();
 
     void add_root(ObjectRoot::Kind kind, std::uint8_t cost, Address address, std::uint64_t detail);
     void add_interpreters();
@@ -208,12 +212,21 @@ class ObjectGraph {
     PiecewiseVector<std::uint32_t> bytes_{};  // kLarge: in large_
     PiecewiseVector<std::uint16_t> type_{};
     PiecewiseVector<std::uint16_t> found_{};  // references that were found
+    std::vector<ObjectKind> kinds_{};         // by index of the type
     std::unordered_map<NodeNumber, std::uint64_t> large_{};
     ObjectEdges edges_{};
     NodeIndex index_;                      // of the other nodes
     std::vector<std::uint8_t> reached_{};  // by node: 1 + kind of the root that reaches it first; 0: none does
     std::vector<NodeNumber> waiting_{};
     std::unordered_map<NodeNumber, std::uint64_t> device_{};
+    struct Dict {
+        Address object = 0;
+        const PythonType* type = nullptr;
+        NodeNumber node = 0;  // 0: none
+    };
+    std::vector<Dict> dicts_{};  // of the arena that is read: their size is in memory outside of them
+    static constexpr std::size_t kNoObjects = 1 << 16;
+    std::vector<Address> no_objects_ = std::vector<Address>(kNoObjects);  // addresses without an object, or of None
     std::vector<ObjectRoot> roots_{};
     std::vector<ObjectRoot> uncertain_{};  // roots only of objects that nothing else holds
     NativeBlocks* blocks_;
@@ -227,6 +240,9 @@ class ObjectGraph {
     std::uint64_t asked_ = 0, explained_ = 0;
     Gaps gaps_{};
     std::size_t next_calibration_ = 1;  // number of known tensors for the next try
+    std::uint32_t until_checked_ = 0;   // calls of is_full() until it looks at the memory again
+    bool was_full_ = false;             // then
+    NodeNumber prefetched_ = 0;         // what the nodes before it need was copied
     bool is_closed_ = false;            // no more nodes are added
     bool in_order_ = false;             // the objects in pools were added before all others
     bool overflow_ = false;             // the graph did not fit into memory in this order

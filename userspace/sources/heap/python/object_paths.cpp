@@ -334,7 +334,7 @@ std::string ObjectPaths::step(NodeNumber from, NodeNumber to, const Rendered& be
             return text;
         }
         case Slot::attribute: {
-            std::string text = attribute(slot.detail);
+            std::string text = attribute(memory_.word(slot.detail));
             if (type.module_of_torch && (text == "._modules" || text == "._parameters" || text == "._buffers")) {
                 after.pending = text;
                 return "";

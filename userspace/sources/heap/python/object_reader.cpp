@@ -68,6 +68,16 @@ std::uint64_t ObjectReader::least_size(Address object, const PythonType& type) {
     return items > kMostBytes ? ~std::uint64_t{0} : type.basic + type.item * items;
 }
 
+const ObjectData::Keys* ObjectReader::keys_of(const PythonType& type) {
+    if (type.index >= keys_.size()) keys_.resize(type.index + 1);
+    SharedKeys& shared = keys_[type.index];
+    if (!shared.is_known) {
+        shared.is_known = true;
+        shared.is_there = data_.read_keys(memory_.word(type.address + layout_.type_keys), shared.keys);
+    }
+    return shared.is_there ? &shared.keys : nullptr;
+}
+
 std::uint64_t ObjectReader::dict_size(Address object, const PythonType& type, std::uint64_t size) {
     ObjectData::Keys keys;
     const Address address = memory_.word(object + kDictKeys);
@@ -268,9 +278,9 @@ std::uint64_t ObjectReader::values_size(Address object, const PythonType& type) 
     const bool has_values = layout_.version == 311   ? word != 0
                             : layout_.version == 312 ? (word & 1) != 0
                                                      : (type.flags & type_flags::kInlineValues) != 0;
-    ObjectData::Keys keys;
-    if (!has_values || !data_.read_keys(memory_.word(type.address + layout_.type_keys), keys)) return 0;
-    const std::uint64_t count = keys.count + std::min<std::uint64_t>(keys.usable, 64);
+    const ObjectData::Keys* keys = has_values ? keys_of(type) : nullptr;
+    if (keys == nullptr) return 0;
+    const std::uint64_t count = keys->count + std::min<std::uint64_t>(keys->usable, 64);
     return rounded_up(count + 2, 8) + 8 * count;
 }
 

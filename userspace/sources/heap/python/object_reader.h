@@ -16,7 +16,7 @@ struct Slot {
         item,   // detail: index
         value,  // of a dict; detail: address of the key
         key,
-        attribute,  // of an instance without a dict; detail: address of the name
+        attribute,  // of an instance without a dict; detail: where the address of the name is
         member,     // of a set
         dict_of,    // __dict__
         field,      // of a C type; detail: offset in the object
@@ -70,6 +70,10 @@ class ObjectReader {
     // Memory outside of the object that size_of() counts: items, keys, elements. Empty: there is none.
     HeapRange buffer_of(Address object, const PythonType& type);
 
+    // Calls emit(Address) for the pages outside of the object in which references_of() will look for references.
+    template <class Emit>
+    void pages_of(Address object, const PythonType& type, Emit&& emit);
+
     // Reads the head of a list, dict or set again if its buffer is outside of the pools, and corrects the copy. A
     // container that has grown since its pool was copied has a new buffer, and malloc has used the memory of the old
     // one again.
@@ -104,7 +108,7 @@ class ObjectReader {
     template <class Emit>
     void attribute_references(Address object, const PythonType& type, Emit&& emit);
     template <class Emit>
-    void value_references(Address values, Address keys, Emit&& emit);
+    void value_references(Address values, const PythonType& type, Emit&& emit);
     template <class Emit>
     void own_words(Address object, const PythonType& type, Emit&& emit);
     template <class Emit>
@@ -119,6 +123,8 @@ class ObjectReader {
         absent_ += memory_.for_words(first, count,
                                      [&](std::uint64_t i, Address target) { emit(target, Slot{Slot::item, i}); });
     }
+    // The keys that the instances of a type share. Null: it has none.
+    const ObjectData::Keys* keys_of(const PythonType& type);
     std::uint64_t dict_size(Address object, const PythonType& type, std::uint64_t size);
     std::uint64_t text_size(Address object, std::uint64_t size);
     std::uint64_t pixel_bytes(Address object);
@@ -129,34 +135,38 @@ class ObjectReader {
     PythonTypes& types_;
     const PythonPools& pools_;
     NumpyArrays arrays_;
+    struct SharedKeys {
+        ObjectData::Keys keys{};
+        bool is_known = false, is_there = false;
+    };
+    std::vector<SharedKeys> keys_{};  // by index of the type
     std::uint64_t absent_ = 0;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
 
 template <class Emit>
-void ObjectReader::value_references(Address values, Address keys_address, Emit&& emit) {
-    ObjectData::Keys keys;
-    if (!data_.read_keys(keys_address, keys) || !memory_.is_mapped(values, keys.count * 8)) return;
-    for (std::uint64_t i = 0; i < keys.count; ++i)
+void ObjectReader::value_references(Address values, const PythonType& type, Emit&& emit) {
+    const ObjectData::Keys* keys = keys_of(type);
+    if (keys == nullptr || !memory_.is_mapped(values, keys->count * 8)) return;
+    for (std::uint64_t i = 0; i < keys->count; ++i)
         if (const Address value = memory_.word(values + 8 * i); value != 0)
-            emit(value, Slot{Slot::attribute, memory_.word(keys.entries + i * keys.stride + keys.key)});
+            emit(value, Slot{Slot::attribute, keys->entries + i * keys->stride + keys->key});
 }
 
 // The __dict__ of an instance, or its attributes without a dict.
 template <class Emit>
 void ObjectReader::attribute_references(Address object, const PythonType& type, Emit&& emit) {
     if (layout_.version >= 311 && (type.flags & type_flags::kManagedDict) != 0) {
-        const Address type_keys = memory_.word(type.address + layout_.type_keys);
         const Address dict = memory_.word(object - 24);
         if (layout_.version == 311) {
             if (const Address values = memory_.word(object - 32); values != 0)
-                value_references(values, type_keys, emit);
+                value_references(values, type, emit);
             else if (dict != 0)
                 emit(dict, Slot{Slot::dict_of});
         } else if (layout_.version == 312) {
             if ((dict & 1) != 0)
-                value_references(dict + 1, type_keys, emit);
+                value_references(dict + 1, type, emit);
             else if (dict != 0)
                 emit(dict, Slot{Slot::dict_of});
         } else if (dict != 0) {
@@ -164,7 +174,7 @@ void ObjectReader::attribute_references(Address object, const PythonType& type, 
         } else if ((type.flags & type_flags::kInlineValues) != 0) {
             const Address values = object + type.basic;
             constexpr std::uint64_t kValid = 3;
-            if (memory_.get<std::uint8_t>(values + kValid) != 0) value_references(values + 8, type_keys, emit);
+            if (memory_.get<std::uint8_t>(values + kValid) != 0) value_references(values + 8, type, emit);
         }
         return;
     }
@@ -248,7 +258,7 @@ void ObjectReader::own_words(Address object, const PythonType& type, Emit&& emit
         if (offset != type.weak_offset && offset != type.dict_offset) emit(target, slot);
     });
     // From 3.12 on, a code object points to a block of cached data.
-    if (data_.is_code(object) || (type.name == "code" && !type.heap))
+    if (layout_.version >= 312 && (data_.is_code(object) || (type.name == "code" && !type.heap)))
         scan(object, 16, type.basic, Slot::field, [&](Address block, Slot) {
             constexpr std::uint64_t kCachedBytes = 32;
             if (block % 16 == 0 && pools_.contains(block) && types_.of(block) == nullptr)
@@ -411,6 +421,35 @@ void ObjectReader::references_of(Address object, const PythonType& type, Emit&& 
     }
     own_words(object, type, emit);
     attribute_references(object, type, emit);
+}
+
+template <class Emit>
+void ObjectReader::pages_of(Address object, const PythonType& type, Emit&& emit) {
+    using namespace object_offsets;
+    constexpr std::uint64_t kMost = 16 * HeapCopy::kPage, kKeysHead = 32, kEntry = 24, kValues = 64;
+    const auto pages = [&](Address start, std::uint64_t bytes) {
+        if (start < ObjectData::kLowest) return;
+        const Address end = start + std::min(bytes, kMost);
+        for (Address at = start; at < end; at = rounded_down(at, HeapCopy::kPage) + HeapCopy::kPage) emit(at);
+    };
+    const auto word = [&](std::uint64_t offset) { return memory_.word(object + offset); };
+    switch (type.kind) {
+        case ObjectKind::list:
+            pages(word(kListItems), 8 * std::min(word(kSize), kMostItems));
+            break;
+        case ObjectKind::dict:
+            pages(word(kDictKeys), kKeysHead + 2 * kEntry * std::min(word(kSize), kMostItems));
+            if (const Address values = word(kDictValues); values != 0)
+                pages(values, 8 * std::min(word(kSize), kMostItems));
+            break;
+        case ObjectKind::set:
+            pages(word(kSetTable), 16 * (std::min(word(kSetMask), kMostItems) + 1));
+            break;
+        default:
+            break;
+    }
+    if (layout_.version == 311 && (type.flags & type_flags::kManagedDict) != 0)
+        pages(memory_.word(object - 32), kValues);
 }
 
 template <class Visit>

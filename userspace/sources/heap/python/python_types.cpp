@@ -89,12 +89,11 @@ const PythonType& PythonTypes::add_pseudo_type(std::string name, ObjectKind kind
 
 const PythonType* PythonTypes::at(Address type) {
     if (type < ObjectData::kLowest || type % 8 != 0 || type >> 56U != 0) return nullptr;
-    Cached& cached = cache_[type / 16 % kCache];
-    if (cached.address == type) return cached.type;
+    if (const Cached& cached = cache_[type / 16 % kCache]; cached.address == type) return cached.type;
     if (pools_ != nullptr && pools_->contains(type)) return nullptr;  // a type is larger than any block
     const auto known = by_address_.find(type);
     const PythonType* found = known != by_address_.end() ? known->second : search(type);
-    if (found != nullptr) cache_[type / 16 % kCache] = {type, found};
+    if (found != nullptr || depth_ == 0) cache_[type / 16 % kCache] = {type, found};
     return found;
 }
 

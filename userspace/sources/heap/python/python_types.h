@@ -86,10 +86,10 @@ class PythonTypes {
 
   private:
     static constexpr std::size_t kMostTypes = 50'000;  // the graph has 16 bits for a type
-    static constexpr std::size_t kCache = 4096;
+    static constexpr std::size_t kCache = 1 << 15;
     struct Cached {
         Address address = 0;
-        const PythonType* type = nullptr;
+        const PythonType* type = nullptr;  // null: not a type
     };
     const PythonType* search(Address type);
     const PythonType* verify(Address type);

@@ -85,7 +85,7 @@ TorchObjects::TorchObjects(ObjectReader& reader, PythonTypes& types) : memory_(r
             libraries_.push_back({range.start, range.end});
 }
 
-const PythonType* TorchObjects::class_of(Address object) {
+const PythonType* TorchObjects::find_class(Address object) {
     constexpr std::size_t kLongestName = 500, kMostClasses = 10'000;
     const Address vtable = memory_.word(object);
     if (vtable % 8 != 0 || !in_libraries(vtable)) return nullptr;

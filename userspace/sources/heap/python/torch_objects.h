@@ -47,7 +47,13 @@ class TorchObjects {
     std::uint64_t chunk_size(Address address);  // usable bytes in a chunk of glibc; 0: not the start of a chunk
 
     // The class of a C++ object, from its vtable. Null: not a class of PyTorch that is followed.
-    const PythonType* class_of(Address object);
+    const PythonType* class_of(Address object) {
+        Address& known = no_objects_[object / 16 % kNoObjects];
+        if (known == object) return nullptr;
+        const PythonType* type = find_class(object);
+        if (type == nullptr) known = object;
+        return type;
+    }
 
     // Calls native(Address, const PythonType&, Slot) for C++ objects and python(Address, Slot) for addresses that may
     // be Python objects.
@@ -59,6 +65,7 @@ class TorchObjects {
         std::uint32_t cdata = 0, head = 0, slot = 0;
         bool flag_first = false;
     };
+    const PythonType* find_class(Address object);
     bool agrees(Address tensor, const Layout& layout);
     // Whether a TensorImpl or a StorageImpl holds a reference to its object of Python. Usually that object holds the
     // C++ object, and the pointer back counts nothing. Until PyTorch 2.9 the lowest bit of the pointer tells. Later
@@ -79,6 +86,8 @@ class TorchObjects {
     std::vector<HeapRange> libraries_{};
     std::unordered_map<Address, const PythonType*> by_vtable_{};
     std::unordered_map<std::string, const PythonType*> by_name_{};
+    static constexpr std::size_t kNoObjects = 1 << 14;
+    std::vector<Address> no_objects_ = std::vector<Address>(kNoObjects);  // without a class that is followed
     Layout layout_{};
     bool ready_ = false;
     std::size_t asked_ = 0, agreed_ = 0;
