@@ -157,7 +157,7 @@ void one(std::string_view bytes) {
     for (std::size_t i = 0; i < census.holders.size(); ++i) {
         const Holder& holder = census.holders[i];
         require(!holder.path.empty() && holder.path.size() <= 400, "a path is bounded", holder.path);
-        require(holder.length > 0, "a holder has items");
+        require(holder.length > 0 || holder.kind != HolderKind::container, "a container has items");
         require(holder.within <= census.holders.size() && holder.within != i + 1, "a holder is not within itself");
     }
     require(process.python.pages.reads < kMostReads, "the number of reads is bounded");
