@@ -170,12 +170,15 @@ NativeSymbols::NativeSymbols(std::shared_ptr<NativeReads> reads, Limits limits)
 
 std::optional<std::vector<NativeLocation>> NativeSymbols::locate_when_read(pid_t pid,
                                                                            std::span<const std::uint64_t> addresses,
-                                                                           Seconds recorded, Seconds now) {
+                                                                           Seconds recorded, Seconds now,
+                                                                           Callers callers) {
     const std::lock_guard lock(mutex_);
     const std::uint64_t read_before = maps_read_;
     const auto [place, is_new] = processes_.try_emplace(pid);
     Process& process = place->second;
-    if (!read_if_old(pid, process, is_new, now) || !read_again_for(pid, process, addresses, recorded, now))
+    const std::size_t sure = callers == Callers::sure ? addresses.size() : std::min<std::size_t>(addresses.size(), 1);
+    if (!read_if_old(pid, process, is_new, now) ||
+        !read_again_for(pid, process, addresses.first(sure), recorded, now))
         return std::nullopt;
     if (maps_read_ != read_before) make_room(process, now);
     return located(pid, process, addresses, Unknown::wait);

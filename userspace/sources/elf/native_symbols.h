@@ -121,9 +121,11 @@ class NativeSymbols {
     // Locates a call stack of a running process, innermost frame first. Returns one location per address. If an address
     // is in no known mapping, the process may have mapped a library before `recorded`, the time of the stack. So only
     // an address space that was read after that time is complete. `nullopt`: it must be read, call again later. `now`
-    // must be monotonic.
+    // must be monotonic. An address space is not read again because of callers that may be arbitrary.
+    enum class Callers { sure, may_be_arbitrary };
     std::optional<std::vector<NativeLocation>> locate_when_read(pid_t pid, std::span<const std::uint64_t> addresses,
-                                                                Seconds recorded, Seconds now);
+                                                                Seconds recorded, Seconds now,
+                                                                Callers callers = Callers::sure);
     // Uses the address space that was read last. Works also after the process has exited.
     std::vector<NativeLocation> locate_as_known(pid_t pid, std::span<const std::uint64_t> addresses);
     // Drops the address space of a process that has executed another program or has exited.

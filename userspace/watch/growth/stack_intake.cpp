@@ -209,7 +209,10 @@ std::optional<std::vector<NativeLocation>> StackIntake::located(const RawStack& 
     if (names == Names::as_known || !now || now->space != stack.space)
         return symbols_.locate_as_known(pid, stack.native);
     if (replaced_.erase(pid) != 0) symbols_.forget(pid);
-    return symbols_.locate_when_read(pid, stack.native, stack.recorded, boot_time());
+    // Libraries of Python are often built without frame pointers.
+    using Callers = NativeSymbols::Callers;
+    return symbols_.locate_when_read(pid, stack.native, stack.recorded, boot_time(),
+                                     stack.python.empty() ? Callers::sure : Callers::may_be_arbitrary);
 }
 
 void StackIntake::read(const ProcessId& process) {

@@ -354,6 +354,21 @@ TEST(NativeSymbols, MapsAreReadAgainAfterAWhileOrForANewerStackWithAnUnknownAddr
     EXPECT_EQ(symbols.counts().maps_read, before + 9) << "one read is enough for all stacks that are older";
 }
 
+// Code without frame pointers shows new arbitrary callers all the time.
+TEST(NativeSymbols, MapsAreNotReadAgainForCallersThatMayBeArbitrary) {
+    const Landmarks program(kAny);
+    DirectSymbols symbols{SysRoot{}};
+    frames(symbols, program.pid(), {program.landmark}, Seconds(1));
+    const auto read = [&](std::vector<std::uint64_t> addresses) {
+        EXPECT_TRUE(symbols.locate_when_read(program.pid(), addresses, Seconds(1.1), Seconds(1.1),
+                                             NativeSymbols::Callers::may_be_arbitrary));
+        return symbols.counts().maps_read;
+    };
+    EXPECT_EQ(read({program.landmark, 77, 78}), 1U);
+    EXPECT_EQ(read({}), 1U);
+    EXPECT_EQ(read({77, program.landmark}), 2U) << "the innermost address is no arbitrary one";
+}
+
 TEST(NativeSymbols, AddressSpacesThatAreNotUsedMakeRoom) {
     const Landmarks one(kAny), other(kAny);
     DirectSymbols symbols(SysRoot{}, {.cached_ranges = 1});
