@@ -13,6 +13,7 @@ namespace {
 
 constexpr Bytes kLeastGrowth{std::uint64_t{4} << 20};  // before another early census is wanted
 constexpr int kMostEarly = 4;
+constexpr int kMostForAnswer = 3;
 
 const Process* find(const TargetSnapshot& out, const ProcessId& id) {
     const auto process =
@@ -249,12 +250,35 @@ std::optional<CensusWish> TargetHeap::early_census(Seconds now, const TargetSnap
         .process = process->task.id, .anon = process->own_anon(), .objects = true, .soon = true, .saved = saved_};
 }
 
+// The censuses of a leak can name nothing, because the first one fell into the start of the job or was torn. Their
+// difference to a later census, a quarter of a minute after the last one, usually does.
+std::optional<CensusWish> TargetHeap::census_for_answer(const TargetSnapshot& out) {
+    if (unanswered_ >= kMostForAnswer) return std::nullopt;
+    for (const Process* process : growing(out)) {
+        const Process* read = stand_in(*process, out);
+        const auto kept = kept_.find(read->task.id);
+        if (kept == kept_.end() || !kept->second.with_objects || !kept->second.held->over) continue;
+        const HeldObjects& held = *kept->second.held;
+        if (names_holder(held) || names_holder(held, HolderMemory::device)) continue;
+        if (kept->second.with_objects->time <= unanswered_seen_.value_or(0)) continue;
+        unanswered_seen_ = kept->second.with_objects->time;
+        ++unanswered_;
+        return CensusWish{.process = read->task.id,
+                          .anon = read->own_anon(),
+                          .urgent = true,
+                          .objects = true,
+                          .soon = true};
+    }
+    return std::nullopt;
+}
+
 std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& out, bool few_targets) {
     using Reason = CensusTrigger::Reason;
     Reason reason = trigger_.update(now, out);
+    if (reason == Reason::leak_found) unanswered_ = 0;
     if (reason == Reason::none && leaks(out) && lacks_difference(out)) reason = Reason::urgent;
     if (reason == Reason::none) {
-        const auto wish = few_targets ? early_census(now, out) : std::nullopt;
+        const auto wish = leaks(out) ? census_for_answer(out) : few_targets ? early_census(now, out) : std::nullopt;
         return wish ? std::vector{*wish} : std::vector<CensusWish>{};
     }
     std::vector<CensusWish> wishes = largest_processes(out.processes);

@@ -47,6 +47,7 @@ class TargetHeap {
     const Process* stand_in(const Process& process, const TargetSnapshot& out) const;
     bool lacks_difference(const TargetSnapshot& out) const;
     std::optional<CensusWish> early_census(Seconds now, const TargetSnapshot& out);
+    std::optional<CensusWish> census_for_answer(const TargetSnapshot& out);
 
     std::map<ProcessId, Kept> kept_{};
     std::set<ProcessId> rebase_{};  // the next census with objects becomes the baseline
@@ -55,6 +56,8 @@ class TargetHeap {
     std::optional<ProcessId> early_process_{};
     std::optional<double> early_census_seen_{};  // time of the census that led to the latest wish
     int early_ = 0;                              // number of early censuses that were wanted
+    std::optional<double> unanswered_seen_{};    // time of the census that led to the latest wish for an answer
+    int unanswered_ = 0;                         // number of these wishes since the leak was found
     CensusTrigger trigger_;
 };
 

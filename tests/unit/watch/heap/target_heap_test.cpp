@@ -216,6 +216,32 @@ TEST(TargetHeap, AThirdCensusFollowsIfTheFirstWasNotComplete) {
     EXPECT_TRUE(heap.wishes(Seconds{200}, young, true).empty());
 }
 
+TEST(TargetHeap, AnotherCensusFollowsWhileALeakHasNoAnswer) {
+    TargetHeap heap(Seconds{900});
+    heap.add(census(7, 12, 10));
+    ASSERT_FALSE(heap.wishes(Seconds{50}, described(heap)).empty()) << "the leak was found";
+    for (int i = 1; i <= 3; ++i) {
+        HeapCensus same = census(7, 40 + 20 * i, 10);  // it grew, but not what it holds
+        same.anon += Bytes{static_cast<std::uint64_t>(100 * i) * kMiB};
+        heap.add(same);
+        const auto wishes = heap.wishes(Seconds{51.0 + 20 * i}, described(heap));
+        ASSERT_EQ(with_objects(wishes), (std::vector<pid_t>{7})) << i;
+        EXPECT_TRUE(wishes[0].soon && wishes[0].urgent);
+        EXPECT_FALSE(wishes[0].always) << "the budget counts";
+        EXPECT_TRUE(heap.wishes(Seconds{52.0 + 20 * i}, described(heap)).empty()) << "it was asked for";
+    }
+    heap.add(census(7, 200, 10));
+    EXPECT_TRUE(heap.wishes(Seconds{201}, described(heap)).empty()) << "not for ever";
+}
+
+TEST(TargetHeap, ALeakWithAnAnswerWantsNoOtherCensus) {
+    TargetHeap heap(Seconds{900});
+    heap.add(census(7, 12, 10));
+    ASSERT_FALSE(heap.wishes(Seconds{50}, described(heap)).empty());
+    heap.add(census(7, 60, 500));
+    EXPECT_TRUE(heap.wishes(Seconds{61}, described(heap)).empty());
+}
+
 TEST(TargetHeap, OneRankIsReadForAllThatAreAlike) {
     TargetHeap heap(Seconds{900});
     TargetSnapshot target;
