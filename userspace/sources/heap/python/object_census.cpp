@@ -260,6 +260,8 @@ class ObjectCensusTaker {
         owners.read = owners_->is_complete() && owners.live.n > 0
                           ? static_cast<double>(all + python) / static_cast<double>(owners.live.n)
                           : 0;
+        // An object that was left out of the graph can hold the block.
+        if (graph_.gaps().left_out > 0) return;
         census_.native_unreached = owners_->unreached();
         if (census_.native_unreached->groups.size() > kMostNamed) census_.native_unreached->groups.resize(kMostNamed);
     }
@@ -485,7 +487,7 @@ class ObjectCensusTaker {
     // Objects whose reference counts are higher than the number of references that were found, and that nothing else
     // holds: C code keeps references to them.
     void find_unexplained(const Retained& retained) {
-        if (graph_.gaps().late) return;
+        if (graph_.gaps().late || graph_.gaps().left_out > 0) return;
         std::map<std::string, UnexplainedReferences> types;
         for (const ObjectRoot& root : graph_.roots()) {
             if (root.kind != ObjectRoot::native) continue;

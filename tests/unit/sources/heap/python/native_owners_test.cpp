@@ -44,6 +44,24 @@ TEST(NativeOwners, AnObjectRetainsTheBlocksThatItRefersTo) {
     EXPECT_EQ(census.native_unreached->blocks, 0U);
 }
 
+// The objects that were left out can hold it.
+TEST(NativeOwners, NothingIsLostOrUnexplainedIfObjectsWereLeftOut) {
+    FakeOwner python;
+    for (int i = 0; i < 10; ++i) python.native(5'000);
+    python.pages.put(python.list({python.number()}), 7);
+    std::vector<std::uint64_t> rows;
+    for (int i = 0; i < 60'000; ++i) rows.push_back(python.tuple({python.number()}));
+    python.hold(python.list(rows));
+    const ObjectCensus all = python.census();
+    ASSERT_TRUE(all.native_unreached);
+    EXPECT_EQ(all.native_unreached->blocks, 10U);
+    EXPECT_EQ(all.unexplained.size(), 1U);
+    const ObjectCensus part = python.census(std::uint64_t{15} << 20);
+    ASSERT_LT(part.sampled, 1);
+    EXPECT_FALSE(part.native_unreached);
+    EXPECT_TRUE(part.unexplained.empty());
+}
+
 TEST(NativeOwners, AnObjectWhoseMemoryIsMostlyThatOfNativeCodeIsANativeHolder) {
     FakeOwner python;
     const std::uint64_t bytes_type = python.add_type("bytes", 1U << 27U, 33, 1);
