@@ -1,5 +1,6 @@
 """Containers in all the places where a program can keep them, each with a length of its own. Prints where they are, and
 for each line of input the objects that Python itself can list."""
+import builtins
 import collections
 import contextlib
 import contextvars
@@ -235,6 +236,12 @@ if torch:
             model(torch.ones(2, 16))
 
 
+# Their contents are blocks of Python's allocator and of malloc.
+buffers = [bytearray(b'x' * (100 if i % 2 else 1000)) for i in range(fill(r'__main__\.buffers'))]
+if hasattr(builtins, 'frozendict'):  # from 3.15 on
+    constants = frozendict({str(i): float(i) for i in range(fill(r'__main__\.constants'))})
+
+
 def truth():
     gc.collect()
     counts, sizes = collections.Counter(), collections.Counter()
@@ -247,7 +254,7 @@ def truth():
     told = {'counts': counts, 'sizes': sizes, 'lists_frozensets': gc.is_tracked(frozenset([1]))}  # not from 3.15 on
     if numpy:
         told['arrays'] = [len(masks), sum(mask.nbytes for mask in masks)]
-    told['opaque'] = {}
+    told['opaque'] = {'__main__.buffers': sum(map(sys.getsizeof, buffers))}
     if pandas:
         told['opaque']['__main__.frames'] = sum(int(frame.memory_usage(index=False).sum()) for frame in frames)
     if Image:
