@@ -54,9 +54,14 @@ Dominators find_dominators(const ObjectEdges& edges, std::span<const NodeNumber>
     const auto each_edge = [&](auto&& use) {
         for (const NodeNumber root : roots)
             if (place_of(root) != kNoNode) use(0U, place_of(root));
-        for (std::uint32_t i = 1; i < count; ++i)
+        for (std::uint32_t i = 1; i < count; ++i) {
+            // The nodes are all over the memory: what a later one needs is fetched into the cache of the CPU.
+            constexpr std::uint32_t kAhead = 8;
+            if (i + 2 * kAhead < count) edges.prefetch_node(found.order[i + 2 * kAhead]);
+            if (i + kAhead < count) edges.prefetch_edges(found.order[i + kAhead]);
             for (std::uint32_t e = edges.begin(found.order[i]), end = edges.end(found.order[i]); e < end; ++e)
                 if (const std::uint32_t target = place_of(edges.target(e)); target != kNoNode) use(i, target);
+        }
     };
     std::vector<std::uint32_t> first_source(count + 1);
     each_edge([&](std::uint32_t, std::uint32_t target) { ++first_source[target]; });
@@ -86,6 +91,10 @@ Dominators find_dominators(const ObjectEdges& edges, std::span<const NodeNumber>
     };
     for (std::uint32_t i = count; i-- > 1;) {
         std::uint32_t best = parent[i];
+        if (first_source[i + 1] - first_source[i] == 1) {  // only its parent, as of most nodes
+            semi[i] = best;
+            continue;
+        }
         for (std::uint32_t s = first_source[i]; s < first_source[i + 1]; ++s)
             best = std::min(best, semi[lowest_above(sources[s], i)]);
         semi[i] = best;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +64,10 @@ class ObjectEdges {
     std::size_t size() const { return edges_.size(); }
     std::uint32_t begin(NodeNumber node) const { return node < first_.size() ? first_[node] : edge_count(); }
     std::uint32_t end(NodeNumber node) const { return node + 1 < first_.size() ? first_[node + 1] : edge_count(); }
+    void prefetch_node(NodeNumber node) const { __builtin_prefetch(&first_[std::min<std::size_t>(node, nodes() - 1)]); }
+    void prefetch_edges(NodeNumber node) const {
+        if (const std::uint32_t edge = begin(node); edge < edges_.size()) __builtin_prefetch(&edges_[edge]);
+    }
     NodeNumber target(std::uint32_t edge) const { return edges_[edge] & kTarget; }
     std::uint32_t cost(std::uint32_t edge) const { return kCosts[edges_[edge] >> 28U]; }
     std::size_t bytes() const { return first_.bytes() + edges_.bytes(); }

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -6,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "sources/heap/native_blocks.h"
@@ -259,15 +261,31 @@ void ObjectGraph::references_of(NodeNumber node, Emit&& emit) {
         if (const NodeNumber found = native_node_of(target, of); found != 0) emit(found, slot);
     };
     const bool may_hold_native = its.kind == ObjectKind::other && torch_.is_ready();
-    const auto python = [&](Address target, Slot slot) {
+    const auto resolve = [&](Address target, Slot slot) {
         if (const NodeNumber found = node_of(target, node); found != 0) return emit(found, slot);
         // The grad_fn of a tensor, and other wrappers of PyTorch.
         const PythonType* of = may_hold_native && slot.kind == Slot::field ? torch_.class_of(target) : nullptr;
         if (of != nullptr) return native(target, *of, slot);
         note_native(node, target, slot.kind);
     };
+    // The places of the targets are all over the memory of the graph. They are fetched a few references ahead.
+    constexpr std::size_t kAhead = 16;
+    std::array<std::pair<Address, Slot>, kAhead> waiting;
+    std::size_t came = 0, gone = 0;
+    const auto python = [&](Address target, Slot slot) {
+        if (came - gone == kAhead) {
+            resolve(waiting[gone % kAhead].first, waiting[gone % kAhead].second);
+            ++gone;
+        }
+        pooled_.prefetch(pools_.arena_at(target), target);
+        waiting[came++ % kAhead] = {target, slot};
+    };
+    const auto resolve_rest = [&] {
+        for (; gone < came; ++gone) resolve(waiting[gone % kAhead].first, waiting[gone % kAhead].second);
+    };
     if (is_native(its.kind)) {
         torch_.references_of(object, its, native, python);
+        resolve_rest();
         return;
     }
     if (torch_.is_ready() && (its.kind == ObjectKind::tensor || its.kind == ObjectKind::storage)) {
@@ -277,6 +295,7 @@ void ObjectGraph::references_of(NodeNumber node, Emit&& emit) {
         if (of != nullptr) native(impl, *of, Slot{is_tensor ? Slot::impl : Slot::storage});
     }
     reader_.references_of(object, its, python);
+    resolve_rest();
 }
 
 }  // namespace memscope

@@ -34,6 +34,10 @@ class PoolObjects {
         if ((word.objects & bit) == 0) return 0;
         return word.before + static_cast<NodeNumber>(std::popcount(word.objects & (bit - 1))) + 1;
     }
+    // Fetches what find() needs into the cache of the CPU.
+    void prefetch(std::size_t arena, Address address) const {
+        if (arena < arenas_) __builtin_prefetch(&words_[slot_of(arena, address) / 64]);
+    }
     NodeNumber count() const { return static_cast<NodeNumber>(slots_.size()); }
     Address address(NodeNumber number) const {
         const std::uint32_t slot = slots_[number - 1];
