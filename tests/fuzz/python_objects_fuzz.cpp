@@ -1,6 +1,7 @@
 // A CPython process with valid objects, in which the input changes some words. No content of a process's memory may
 // crash the census of objects, keep it busy for long, or make it exceed its memory limit.
 #include "fuzz.h"
+#include "sources/heap/python/container_lengths.h"
 #include "support/fake_python.h"
 
 namespace memscope::fuzz {
@@ -160,6 +161,14 @@ void one(std::string_view bytes) {
         require(holder.length > 0 || holder.kind != HolderKind::container, "a container has items");
         require(holder.within <= census.holders.size() && holder.within != i + 1, "a holder is not within itself");
     }
+    require(process.python.pages.reads < kMostReads, "the number of reads is bounded");
+
+    // Lengths are read again after the process has changed its heap.
+    const std::vector<ContainerPlace>& places = process.python.places;
+    process.spoil(input);
+    const std::vector<ContainerReading> readings =
+        read_container_lengths(process.python.pages, places, ReadDeadline(Seconds{2}));
+    require(readings.size() == places.size(), "a reading for each place");
     require(process.python.pages.reads < kMostReads, "the number of reads is bounded");
 }
 

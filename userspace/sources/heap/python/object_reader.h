@@ -428,7 +428,8 @@ void ObjectReader::pages_of(Address object, const PythonType& type, Emit&& emit)
     using namespace object_offsets;
     constexpr std::uint64_t kMost = 16 * HeapCopy::kPage, kKeysHead = 32, kEntry = 24, kValues = 64;
     const auto pages = [&](Address start, std::uint64_t bytes) {
-        if (start < ObjectData::kLowest) return;
+        if (start < ObjectData::kLowest || start >> 56U != 0)
+            return;  // the last page of all would be followed by page 0
         const Address end = start + std::min(bytes, kMost);
         for (Address at = start; at < end; at = rounded_down(at, HeapCopy::kPage) + HeapCopy::kPage) emit(at);
     };

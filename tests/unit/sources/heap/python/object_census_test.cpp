@@ -129,6 +129,14 @@ TEST(ObjectCensus, ALengthThatTheMemoryCannotHaveIsNotBelieved) {
     EXPECT_LT(census.bytes.n, 100'000U);
 }
 
+TEST(ObjectCensus, AnArrayAtTheEndOfAllAddressesIsNotRead) {
+    FakePython python;
+    const std::uint64_t list = python.list({python.number(), python.number()}), good = python.list({python.number()});
+    python.pages.put(list + 24, ~std::uint64_t{0} - 100);
+    python.set_modules({{"__main__", python.module({{"list", list}, {"good", good}})}});
+    EXPECT_TRUE(holder(python.census(), "__main__.good"));
+}
+
 TEST(ObjectCensus, AnItemThatIsNoObjectIsLeftOut) {
     FakePython python;
     const std::uint64_t freed = python.object(python.float_type, 24, 0);
