@@ -365,6 +365,7 @@ bool PresentMemory::read(std::uint64_t address, std::span<std::byte> into) {
 void PresentMemory::prefetch(std::span<const std::uint64_t> addresses) {
     std::vector<MemorySource::Piece> pieces;
     const auto flush = [&] {
+        std::ranges::sort(pieces, {}, &MemorySource::Piece::address);  // neighbours are read together
         source_->read(pieces);
         for (const MemorySource::Piece& piece : pieces)
             if (!piece.done) slot_of(piece.address).address = kNone;
