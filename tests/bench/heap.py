@@ -3,11 +3,14 @@
 memory all the time is slowed down while it is read. The two sides of the comparison run in turns. Needs root and a
 compiler. MEMSCOPE names the binary.
 
-heap.py [ROUNDS [objects]]: with `objects` only the censuses of Python objects
+heap.py [ROUNDS [objects [docs]]]: with `objects` only the censuses of Python objects; `docs`: writes their figures to
+docs/heap.md, too
 """
 import json
 import os
 import pathlib
+import re
+import select
 import statistics
 import subprocess
 import sys
@@ -46,6 +49,22 @@ sys.stdin.read()
 """
 
 
+# The imports of a trainer, and as many modules more as those of a large framework.
+IMPORTS = r"""
+import contextlib, importlib, io, json, pkgutil, sys, warnings
+warnings.simplefilter('ignore')
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    import torch, pandas, scipy.stats, sklearn.ensemble, sklearn.linear_model, matplotlib.pyplot, sympy
+    for module in pkgutil.walk_packages(sympy.__path__, 'sympy.'):
+        if 'test' not in module.name and 'bench' not in module.name:
+            try: importlib.import_module(module.name)
+            except BaseException: pass
+print(json.dumps({}), flush=True)
+sys.stdin.read()
+"""
+SYSTEM_PYTHON = '/usr/bin/python3'
+
+
 class Job:
     def __init__(self, *argv):
         self.child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -80,30 +99,80 @@ def cost(label, job, rounds):
     print(f'{label:32} {anon / GIB:8.2f} {cpu * 1e3:9.0f} {cpu * 1e3 * GIB / anon:9.0f} {wall * 1e3:9.0f}   {gaps[:1] or ""}')
 
 
-def object_cost(label, binaries, script, rounds):
-    """Several programs in turns, so that other work on the machine affects all of them."""
-    with Job(sys.executable, '-c', script[0], *script[1:]) as job:
-        taken, found = {binary: [] for binary in binaries}, {}
+def descendants(pid):
+    """The process, and all that it has started."""
+    parents = {}
+    for stat in pathlib.Path('/proc').glob('[0-9]*/stat'):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(')')[2].split()[1])
+        except OSError:
+            continue
+    found = [pid]
+    for each in found:
+        found += [child for child, parent in parents.items() if parent == each]
+    return found
+
+
+def census_with_memory(binary, pid):
+    """A census, and the memory in MiB that the command and its helpers took together, each at its peak."""
+    done = subprocess.Popen([binary, 'heap', '--pid', str(pid), '--format', 'json'], stdout=subprocess.PIPE, text=True)
+    peaks = {}
+    while not select.select([done.stdout], [], [], 0.05)[0]:
+        for each in descendants(done.pid):
+            try:
+                status = pathlib.Path(f'/proc/{each}/status').read_text()
+                anon = re.search(r'RssAnon:\s+(\d+)', status)
+                peaks[each] = max(peaks.get(each, 0), int(anon[1]) if anon else 0)
+            except OSError:
+                continue
+    out = done.communicate()[0]
+    if done.returncode != 0:
+        raise subprocess.CalledProcessError(done.returncode, done.args)
+    return json.loads(out)['processes'][0], sum(peaks.values()) / 1024
+
+
+def object_cost(label, binaries, script, rounds, python=sys.executable):
+    """Several programs in turns, so that other work on the machine affects all of them. Returns a row for the docs."""
+    row = ''
+    with Job(python, '-c', script[0], *script[1:]) as job:
+        taken, found, memory = {binary: [] for binary in binaries}, {}, {binary: 0 for binary in binaries}
         for _ in range(rounds):
             for binary in binaries:
-                done = subprocess.run([binary, 'heap', '--pid', str(job.pid), '--format', 'json'], stdout=subprocess.PIPE, check=True)
-                found[binary] = json.loads(done.stdout)['processes'][0]
+                found[binary], mib = census_with_memory(binary, job.pid)
                 taken[binary].append(found[binary]['taken_seconds'])
+                memory[binary] = max(memory[binary], mib)
         for binary in binaries:
-            answer = found[binary]
-            print(f'{label:32} {answer["objects"] or 0:10,} {statistics.median(taken[binary]):9.2f} {min(taken[binary]):9.2f} '
-                  f'{answer["sampled"]:8.3f}   {answer["incomplete"] or ""} {binary if len(binaries) > 1 else ""}')
+            answer, seconds = found[binary], statistics.median(taken[binary])
+            print(f'{label:32} {answer["objects"] or 0:10,} {seconds:9.2f} {min(taken[binary]):9.2f} '
+                  f'{memory[binary]:9.0f} {answer["sampled"]:8.3f}   {answer["incomplete"] or ""} '
+                  f'{binary if len(binaries) > 1 else ""}', flush=True)
+            followed = 'all' if answer['sampled'] == 1 else f'{answer["sampled"]:.0%}'.replace('%', ' %')
+            row = f'| {label} | {answer["objects"] or 0:,} | {seconds:.2g} s | {memory[binary]:.0f} MiB | {followed} |'
+    return row
 
 
-def objects(rounds):
+def objects(rounds, docs):
     """CPU time of whole censuses with objects. BASELINE names another program to compare with."""
     binaries = [os.environ['BASELINE'], MEMSCOPE] if 'BASELINE' in os.environ else [MEMSCOPE]
-    print(f'{"census of Python objects":32} {"objects":>10} {"CPU s":>9} {"least":>9} {"followed":>8}')
-    for millions in (1, 5):
-        object_cost(f'Python, {millions} M mixed objects', binaries, (MIXED, str(millions * 1_000_000)), rounds)
+    print(f'{"census of Python objects":32} {"objects":>10} {"CPU s":>9} {"least":>9} {"MiB":>9} {"followed":>8}')
+    rows = []
+    wanted = subprocess.run([SYSTEM_PYTHON, '-c', 'import torch, pandas, scipy, sklearn, matplotlib, sympy'], capture_output=True)
+    if wanted.returncode == 0:
+        label = 'imports of torch, pandas, scipy, sklearn, matplotlib and all of sympy'
+        rows.append(object_cost(label, binaries, (IMPORTS,), rounds, SYSTEM_PYTHON))
+    else:
+        print('imports: PyTorch or another package is not installed')
+    for millions in (1, 3, 5):
+        rows.append(object_cost(f'{millions} M objects of many types, in random order', binaries, (MIXED, str(millions * 1_000_000)), rounds))
     tuples = ("import json, sys\nmany = [(i, str(i), [i]) for i in range(1250000)]\n"
               "print(json.dumps({}), flush=True)\nsys.stdin.read()")
-    object_cost('Python, 5 M in tuples and lists', binaries, (tuples,), rounds)
+    rows.append(object_cost('5 M objects in tuples and lists', binaries, (tuples,), rounds))
+    if docs:
+        page = SOURCE / 'docs/heap.md'
+        head = '| process | objects | CPU time | memory | references followed |\n| --- | --- | --- | --- | --- |\n'
+        before, found, after = page.read_text().partition(head)
+        assert found, f'{page} has no table of objects'
+        page.write_text(before + found + '\n'.join(rows) + '\n' + after[after.index('\n\n') + 1:])
 
 
 def mapping_rate(job, seconds):
@@ -131,8 +200,8 @@ def slowdown(job, rounds):
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    objects(rounds)
-    if sys.argv[2:] == ['objects']:
+    objects(rounds, 'docs' in sys.argv[3:])
+    if sys.argv[2:3] == ['objects']:
         return
     with tempfile.TemporaryDirectory() as folder:
         program = f'{folder}/heap_job'
