@@ -33,7 +33,7 @@ struct Fields<Holder> {
     static constexpr auto kList =
         fields(field<1>(&T::path), field<2>(&T::root), field<10>(&T::kind), field<11>(&T::address), field<3>(&T::type),
                field<4>(&T::element), field<5>(&T::length), field<6>(&T::retained), field<7>(&T::retained_device),
-               field<8>(&T::other_holders), field<9>(&T::within), field<12>(&T::item_storage));
+               field<8>(&T::other_holders), field<9>(&T::within), field<12>(&T::item_storage), field<13>(&T::reading));
 };
 
 template <>

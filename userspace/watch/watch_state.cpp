@@ -86,7 +86,7 @@ void WatchState::take(HeapCensus census) {
     if (process == processes_.living().end() || process->second.task.id != census.process) return;
     containers_.add(census);
     census.places.reset();  // megabytes, which only ContainerWatch needs
-    for (TargetState* target : targets_.around(process->second.task.target)) target->heap.add(census);
+    for (TargetState* target : targets_.around(process->second.task.target)) target->heap.add(census, &containers_);
     if (census.objects) bound_objects();
 }
 

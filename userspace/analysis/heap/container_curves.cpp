@@ -27,7 +27,7 @@ void ContainerCurves::begin(double time, std::span<const ContainerPlace> places)
         const auto now =
             std::ranges::lower_bound(curves_, old.place.address, {}, [](const Curve& c) { return c.place.address; });
         if (now == curves_.end() || now->place.address != old.place.address) {
-            if (gaining_.contains(old.place.address)) missed.push_back(old);
+            if (gaining_.contains(old.place.address) || old.first_look == 0) missed.push_back(old);
         } else if (is_same(old.place, now->place)) {
             // The length of the census does not count as a reading, because a census copies memory for seconds.
             const std::uint64_t slot = now->place.slot != 0 ? now->place.slot : old.place.slot;
@@ -124,6 +124,7 @@ void ContainerCurves::restart(double time, const ContainerReading& reading, Curv
     gaining_.erase(curve.place.address);
     curve.place.length = reading.length;
     curve.place.items = reading.items;
+    curve.first_seen = time;
     curve.read = time;
     curve.first_look = time;
     curve.first_length = reading.length;
@@ -158,6 +159,12 @@ std::optional<double> ContainerCurves::items_per_second(std::uint64_t address) c
 std::optional<double> ContainerCurves::first_seen(std::uint64_t address) const {
     const Curve* curve = find(address);
     return curve != nullptr ? std::optional(curve->first_seen) : std::nullopt;
+}
+
+std::optional<ContainerCurves::Length> ContainerCurves::length(std::uint64_t address) const {
+    const Curve* curve = find(address);
+    if (curve == nullptr) return std::nullopt;
+    return Length{.items = curve->place.length, .read = curve->read, .same_since = curve->first_seen};
 }
 
 const ContainerCurves::Curve* ContainerCurves::find(std::uint64_t address) const {

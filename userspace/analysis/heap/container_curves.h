@@ -15,8 +15,8 @@ class ContainerCurves {
   public:
     static constexpr std::size_t kMostGaining = 4096;
 
-    // The containers of a census. Those that were known keep their curve. A container that gains stays, even if this
-    // census has missed it. `time`: seconds since 1970.
+    // The containers of a census. Those that were known keep their curve. A container that gains, or that was never
+    // looked at, stays, even if this census has missed it. `time`: seconds since 1970.
     void begin(double time, std::span<const ContainerPlace> places);
     // The containers to read at the next look: all of them at the first look after a census, later all that gain and a
     // part of the others, in rotation, so that each one is read once in kRotation looks.
@@ -33,13 +33,19 @@ class ContainerCurves {
     std::optional<double> items_per_second(std::uint64_t address) const;
     // Time of the first census that has the container. None if it is not known.
     std::optional<double> first_seen(std::uint64_t address) const;
+    struct Length {
+        std::uint64_t items = 0;
+        double read = 0;        // when
+        double same_since = 0;  // each reading since this time has proved that it is the same container
+    };
+    std::optional<Length> length(std::uint64_t address) const;  // none: it is not known, or is gone
 
   private:
     static constexpr std::size_t kRotation = 8;
     struct Curve {
         ContainerPlace place{};  // with the last length
-        double first_seen = 0;
-        double read = 0;  // the last reading, or the census
+        double first_seen = 0;   // by a census, or since it may be another container
+        double read = 0;         // the last reading, or the census
         double first_look = 0;
         std::uint64_t first_length = 0;  // at the first look
     };

@@ -51,8 +51,9 @@ Bytes bytes_of(std::int64_t bytes) { return {bytes > 0 ? static_cast<std::uint64
 
 // "11,200 tuples and 812 MiB"
 std::string grown_text(const HolderChange& change, HolderMemory memory) {
-    std::string size =
-        human_size(bytes_of(own(change, memory))) + (memory == HolderMemory::device ? " of GPU memory" : "");
+    std::string size = (change.holder.reading == HolderReading::estimated ? "about " : "") +
+                       human_size(bytes_of(own(change, memory))) +
+                       (memory == HolderMemory::device ? " of GPU memory" : "");
     const bool exact =
         memory == HolderMemory::host ? change.retained_change.has_value() : change.device_change.has_value();
     if (!exact) return "at least " + size;
@@ -301,6 +302,10 @@ std::string unknown_text(const HeldObjects& held, std::int64_t grown) {
     if (!unknown ||
         !is_material(static_cast<std::int64_t>(unknown->holder.retained.n), static_cast<std::int64_t>(held.size.n)))
         return {};
+    if (unknown->holder.reading == HolderReading::missed)
+        return fmt::format(
+            "{} held {}. Whether it has grown is not known, because the process changed it while it was read.",
+            name_text(unknown->holder, held), human_size(unknown->holder.retained));
     if (is_unknown(*unknown))
         return fmt::format(
             "{} holds {}. Whether it has grown is not known, because the earlier census does not have it.",
@@ -341,6 +346,8 @@ bool stands_for(const TargetSnapshot& target, const ProcessHeap& heap, const Gro
 bool names_holder(const HeldObjects& held, HolderMemory memory) {
     return !named_holders(held, memory).empty() || !named_causes(held, memory).empty();
 }
+
+bool has_grown_holder(const HeldObjects& held) { return !named_holders(held, HolderMemory::host).empty(); }
 
 std::string grouped(std::uint64_t number) {
     std::string text = std::to_string(number);

@@ -40,6 +40,9 @@ std::string holders_sentence(const ProcessHeap* heap);
 // True if the sentence names a holder that has grown, or another cause.
 bool names_holder(const HeldObjects& held, HolderMemory memory = HolderMemory::host);
 
+// True if the sentence about host memory names a holder.
+bool has_grown_holder(const HeldObjects& held);
+
 // The holder that retains most, for a census without an earlier census to compare with: "`Trainer.val_outputs` (list
 // with 11,200 tuples) holds 812 MiB." Empty if there is none, or if it has less than 10 % of the memory.
 std::string largest_holder_sentence(const HeldObjects& held);

@@ -139,6 +139,17 @@ bool is_doubtful(const Holder& now, const Holder& was, bool complete) {
     return now.kind == HolderKind::container && now.length <= was.length && !complete;
 }
 
+// True if the growth of a container can be that of the container inside it, whose size is not known exactly.
+bool may_have_growth_of(const HolderGrowth& around, const HolderGrowth& inner) {
+    constexpr std::int64_t kParts = 10;
+    const Holder& holder = *inner.now;
+    if (holder.reading == HolderReading::whole) return false;
+    const std::int64_t most = holder.reading == HolderReading::estimated
+                                  ? inner.retained_change.value_or(0) + inner.device_change.value_or(0)
+                                  : signed_count(size_of(holder));
+    return kParts * std::max<std::int64_t>(most, 0) >= around.own();
+}
+
 std::vector<HolderGrowth> holder_changes(const HeapCensus& census, const HeapCensus* earlier,
                                          const HeapCensus* between) {
     const std::vector<Holder>& now = objects_of(&census)->holders;
@@ -178,6 +189,10 @@ std::vector<HolderGrowth> holder_changes(const HeapCensus& census, const HeapCen
     for (std::size_t i = 0; i < now.size(); ++i) {
         const Holder& holder = now[i];
         HolderGrowth growth{.now = &holder};
+        if (holder.reading == HolderReading::missed) {
+            all.push_back(growth);
+            continue;
+        }
         growth.is_new = from_zero && !known[i].was && !known[i].is_ambiguous;
         if (known[i].was || growth.is_new) {
             const Holder before = known[i].was ? *known[i].was : Holder{};
@@ -216,6 +231,11 @@ std::vector<HolderGrowth> holder_changes(const HeapCensus& census, const HeapCen
         const std::uint64_t outer = all[i].now->within;
         if (outer == 0 || outer > all.size() || outer == i + 1) continue;
         HolderGrowth& around = all[outer - 1];
+        if (may_have_growth_of(around, all[i])) {
+            around.own_host = std::min<std::int64_t>(around.own_host, 0);
+            around.own_device = std::min<std::int64_t>(around.own_device, 0);
+            continue;
+        }
         if (!around.retained_change) {
             if (const auto outer_change = change_since(outer - 1)) {
                 const auto change = change_since(i);

@@ -65,6 +65,14 @@ enum class HolderKind {
 };
 std::string_view name_of(HolderKind kind);
 
+// How well the sizes of a holder are known.
+enum class HolderReading {
+    whole,
+    torn,       // it changed while it was read: it may retain more
+    estimated,  // from an earlier census and its length now
+    missed,     // the sizes are those of an earlier census; how they have changed is not known
+};
+
 // An object of Python that retains memory, and the path of references that keeps it alive.
 struct Holder {
     std::string
@@ -80,9 +88,10 @@ struct Holder {
     std::uint64_t other_holders = 0;  // further objects that refer to it, besides the object on the path
     std::uint64_t within = 0;         // 1 + index of the nearest holder on its path; 0: none
     Bytes item_storage{};  // most items are small views, and each keeps a storage of this size alive; 0: they are not
+    HolderReading reading = HolderReading::whole;
     auto fields() {
         return std::tie(path, root, kind, address, type, element, length, retained, retained_device, other_holders,
-                        within, item_storage);
+                        within, item_storage, reading);
     }
 };
 

@@ -6,6 +6,7 @@
 
 #include "analysis/heap/held_objects.h"
 #include "analysis/heap/holder_sentence.h"
+#include "analysis/heap/missed_holders.h"
 #include "analysis/heap/object_growth.h"
 
 namespace memscope {
@@ -87,14 +88,6 @@ std::vector<const Holder*> find(const HeapCensus* census, const std::vector<Grow
     return found;
 }
 
-// What an item adds. Measured between two censuses if both list the container, because old items can have another size.
-double bytes_per_item(const Holder& now, const Holder* before, Bytes Holder::* memory) {
-    if (before && before->length < now.length && (before->*memory) < (now.*memory))
-        return static_cast<double>((now.*memory).n - (before->*memory).n) /
-               static_cast<double>(now.length - before->length);
-    return now.length == 0 ? 0 : static_cast<double>((now.*memory).n) / static_cast<double>(now.length);
-}
-
 // Adds what is known from the lengths of the containers between the censuses.
 void add_lengths(ProcessHeap& heap, const HeapCensus* baseline, const ContainerCurves& curves) {
     if (heap.held)
@@ -144,9 +137,15 @@ bool leaks(const TargetSnapshot& out) {
     });
 }
 
+// Its floor is flat, and its spikes may be made of an array that is replaced by a larger one.
+bool is_spiky(const TargetSnapshot& out) {
+    const ScopeVerdict* whole = out.verdict();
+    return whole && whole->judgement.verdict == Verdict::spiky;
+}
+
 }  // namespace
 
-void TargetHeap::add(HeapCensus census) {
+void TargetHeap::add(HeapCensus census, const ContainerWatch* containers) {
     const ProcessId process = census.process;
     if (census.objects) saved_ = std::max(saved_ - census.taken, Seconds{});
     auto found = kept_.find(process);
@@ -158,21 +157,24 @@ void TargetHeap::add(HeapCensus census) {
                 std::ranges::min_element(kept_, {}, [](const auto& entry) { return entry.second.census.time; }));
         found = kept_.emplace(process, Kept{.census = std::move(census)}).first;
     }
-    add_objects(found->second);
+    add_objects(found->second, containers ? containers->find(process) : nullptr);
 }
 
-void TargetHeap::add_objects(Kept& kept) {
+void TargetHeap::add_objects(Kept& kept, const ContainerCurves* lengths) {
     if (!kept.census.objects) return;
     if (kept.census.objects->refusal != ObjectsRefusal::none) {
         if (!kept.held) kept.held = held_objects(kept.census, nullptr);
         return;
     }
+    kept.census.objects = with_missed_holders(kept.census, kept.with_objects.get(), kept.baseline.get(), lengths);
     const auto between = std::exchange(kept.with_objects, std::make_shared<const HeapCensus>(kept.census));
     // A census that has reached its time limit cannot explain growth or be a baseline.
     if (!has_sizes(kept.census) && kept.held && kept.held->over) return;
-    if (rebase_.erase(kept.census.process) > 0 || (kept.baseline && !has_sizes(*kept.baseline))) kept.baseline.reset();
+    const bool is_rebased = rebase_.erase(kept.census.process) > 0;
+    if (kept.baseline && !has_sizes(*kept.baseline)) kept.baseline.reset();
+    // What is known of the time until then stays known until the next census.
     kept.held = held_objects(kept.census, kept.baseline.get(), between != kept.baseline ? between.get() : nullptr);
-    if (!kept.baseline) kept.baseline = kept.with_objects;
+    if (is_rebased || !kept.baseline) kept.baseline = kept.with_objects;
 }
 
 void TargetHeap::describe(TargetSnapshot& out, const ContainerWatch* containers) {
@@ -211,7 +213,13 @@ const Process* TargetHeap::stand_in(const Process& process, const TargetSnapshot
 
 // True if a process that grows has one census with objects, but no earlier one to compare it with.
 bool TargetHeap::lacks_difference(const TargetSnapshot& out) const {
-    return std::ranges::any_of(growing(out), [&](const Process* process) {
+    std::vector<const Process*> processes = growing(out);
+    if (processes.empty())
+        for (const CensusWish& wish : largest_processes(out.processes)) {
+            processes.push_back(find(out, wish.process));
+            break;
+        }
+    return std::ranges::any_of(processes, [&](const Process* process) {
         const auto kept = kept_.find(stand_in(*process, out)->task.id);
         return kept != kept_.end() && kept->second.with_objects && !kept->second.held->over;
     });
@@ -263,11 +271,8 @@ std::optional<CensusWish> TargetHeap::census_for_answer(const TargetSnapshot& ou
         if (kept->second.with_objects->time <= unanswered_seen_.value_or(0)) continue;
         unanswered_seen_ = kept->second.with_objects->time;
         ++unanswered_;
-        return CensusWish{.process = read->task.id,
-                          .anon = read->own_anon(),
-                          .urgent = true,
-                          .objects = true,
-                          .soon = true};
+        return CensusWish{
+            .process = read->task.id, .anon = read->own_anon(), .urgent = true, .objects = true, .soon = true};
     }
     return std::nullopt;
 }
@@ -276,7 +281,7 @@ std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& ou
     using Reason = CensusTrigger::Reason;
     Reason reason = trigger_.update(now, out);
     if (reason == Reason::leak_found) unanswered_ = 0;
-    if (reason == Reason::none && leaks(out) && lacks_difference(out)) reason = Reason::urgent;
+    if (reason == Reason::none && (leaks(out) || is_spiky(out)) && lacks_difference(out)) reason = Reason::urgent;
     if (reason == Reason::none) {
         const auto wish = leaks(out) ? census_for_answer(out) : few_targets ? early_census(now, out) : std::nullopt;
         return wish ? std::vector{*wish} : std::vector<CensusWish>{};
@@ -301,6 +306,7 @@ std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& ou
             wish = wishes.insert(wishes.end(), CensusWish{.process = id, .anon = process.own_anon(), .urgent = true});
         wish->objects = true;
         wish->always = reason == Reason::leak_found;
+        wish->soon = is_spiky(out);
     }
     return wishes;
 }

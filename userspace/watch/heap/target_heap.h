@@ -19,7 +19,8 @@ class TargetHeap {
     // `while_leaking`: see CensusTrigger.
     explicit TargetHeap(Seconds while_leaking) : start_(while_leaking / 180), trigger_(while_leaking) {}
 
-    void add(HeapCensus census);
+    // `containers`: their lengths, which tell about containers that the census has missed; null: not known.
+    void add(HeapCensus census, const ContainerWatch* containers = nullptr);
     // Fills in `heap`. Drops the censuses of processes that are gone. `containers`: their lengths since the censuses;
     // null: not known.
     void describe(TargetSnapshot& out, const ContainerWatch* containers = nullptr);
@@ -42,7 +43,7 @@ class TargetHeap {
         std::optional<HeldObjects> held{};
     };
 
-    void add_objects(Kept& kept);
+    void add_objects(Kept& kept, const ContainerCurves* lengths);
     std::map<ProcessId, Kept>::iterator find_oldest_objects();
     const Process* stand_in(const Process& process, const TargetSnapshot& out) const;
     bool lacks_difference(const TargetSnapshot& out) const;

@@ -67,6 +67,31 @@ TEST(ContainerCurves, AContainerThatGivesOneItemBackBeginsAgain) {
     EXPECT_EQ(curves.growing()[0].since, 135);
 }
 
+TEST(ContainerCurves, ALengthSaysSinceWhenItIsThatOfTheSameContainer) {
+    ContainerCurves curves;
+    EXPECT_FALSE(curves.length(kList));
+    curves.begin(100, std::vector{place(kList, 50)});
+    look(curves, 105, 60);
+    ASSERT_TRUE(curves.length(kList));
+    EXPECT_EQ(curves.length(kList)->items, 60U);
+    EXPECT_EQ(curves.length(kList)->read, 105);
+    EXPECT_EQ(curves.length(kList)->same_since, 100);
+    look(curves, 110, 70, State::unsure);
+    EXPECT_EQ(curves.length(kList)->same_since, 110);
+    look(curves, 115, 0, State::gone);
+    EXPECT_FALSE(curves.length(kList));
+}
+
+TEST(ContainerCurves, AContainerThatWasNeverLookedAtStaysIfACensusMissesIt) {
+    ContainerCurves curves;
+    curves.begin(100, std::vector{place(kList, 50)});
+    curves.begin(110, {});
+    EXPECT_TRUE(curves.length(kList));
+    look(curves, 115, 50);
+    curves.begin(120, {});
+    EXPECT_FALSE(curves.length(kList)) << "it does not grow";
+}
+
 TEST(ContainerCurves, TheRateIsKnownAfterTwoLooks) {
     ContainerCurves curves;
     EXPECT_FALSE(curves.first_seen(kList));

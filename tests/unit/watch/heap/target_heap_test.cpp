@@ -100,7 +100,7 @@ TEST(TargetHeap, TheCensusAfterTheWarmUpIsTheNewBaseline) {
     EXPECT_EQ(with_objects(heap.wishes(Seconds{1}, job(Verdict::stable, true))), (std::vector<pid_t>{7, 9}))
         << "of each role the largest process";
     heap.add(census(7, 1100, 500));
-    EXPECT_FALSE(find(described(heap), 7)->held->over);
+    EXPECT_EQ(find(described(heap), 7)->held->over, Seconds{100}) << "what is known stays known";
     heap.add(census(7, 1200, 600));
     EXPECT_EQ(find(described(heap), 7)->held->holders[0].length_change, 100);
 }
@@ -315,6 +315,45 @@ TEST(TargetHeap, LengthsBetweenTheCensusesGiveRatesAndGrowingHolders) {
     target = job(Verdict::insufficient, false, std::nullopt);
     heap.describe(target, &containers);
     EXPECT_EQ(find(target, 7)->growing->at(0).host_per_item, 1000) << "what new items add";
+}
+
+TEST(TargetHeap, ASpikyTargetWithOneCensusWantsASecondOne) {
+    TargetHeap heap(Seconds{900});
+    (void)heap.wishes(Seconds{1}, job(Verdict::spiky, true, std::nullopt));  // the warm-up has ended
+    heap.add(census(7, 1000, 100));
+    const auto wishes = heap.wishes(Seconds{2}, job(Verdict::spiky, true, std::nullopt));
+    EXPECT_EQ(with_objects(wishes), (std::vector<pid_t>{7}));
+    EXPECT_TRUE(!wishes.empty() && wishes.front().soon);
+    heap.add(census(7, 1020, 200));
+    EXPECT_TRUE(heap.wishes(Seconds{3}, job(Verdict::spiky, true, std::nullopt)).empty());
+}
+
+TEST(TargetHeap, AContainerThatACensusHasMissedIsStillNamed) {
+    TargetHeap heap(Seconds{900});
+    ContainerWatch containers;
+    ProcessTable::Living living;
+    living[7].task.id = {7, 1};
+    containers.add(with_place(1000, 100));
+    heap.add(with_place(1000, 100), &containers);
+    for (int i = 1; i <= 4; ++i)
+        containers.pump(Seconds{5.0 * i}, living, [&](const LengthsJob& job) {
+            return Result<LengthsAnswer>(LengthsAnswer{
+                .readings = {job.places.size(),
+                             {ContainerReading::State::same, 100 + 50 * static_cast<std::uint64_t>(i), 0x40}},
+                .time = 1000 + 5.0 * i});
+        });
+    HeapCensus second = census(7, 1025, 300);
+    ObjectCensus objects = *second.objects;
+    objects.holders.pop_back();
+    objects.sampled = 0.5;
+    second.objects = std::make_shared<const ObjectCensus>(std::move(objects));
+    heap.add(second, &containers);
+    TargetSnapshot target = job(Verdict::leaking, true);
+    heap.describe(target, &containers);
+    const HolderChange& first = find(target, 7)->held->holders.at(0);
+    EXPECT_EQ(first.holder.path, "__main__.trainer.val_outputs");
+    EXPECT_EQ(first.holder.length, 300U);
+    EXPECT_EQ(first.own_host, 200 * static_cast<std::int64_t>(kEach));
 }
 
 TEST(TargetHeap, OneOfManyTargetsGetsNoCensusBeforeItsVerdict) {
