@@ -124,6 +124,10 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
     } else if (verdict.judgement.verdict == Verdict::insufficient && !role) {
         verdict.holders =
             holders_sentence(heap_that_grows(target, std::nullopt, std::nullopt, (scope.seen + to_wall).count()));
+    } else if (verdict.judgement.verdict == Verdict::spiky) {
+        // A job that makes a larger array in each step has two of them for moments.
+        const ProcessHeap* heap = heap_that_grows(target, role, std::nullopt, (scope.seen + to_wall).count());
+        if (heap && has_grown_holder(*heap->held)) verdict.holders = holders_sentence(heap);
     }
     verdict.suspect = suspected_holder(target, verdict, scope.judge.series(), to_wall, (scope.seen + to_wall).count());
     return verdict;
