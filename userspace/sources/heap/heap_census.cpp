@@ -183,8 +183,7 @@ class CensusTaker {
         if (!python_) return;
         memory_.forget();
         LibraryFiles files(root_, pid_);
-        const bool serves_malloc =
-            census_.allocator.name == AllocatorName::glibc && glibc_ && glibc_->was_used() && inherited == nullptr;
+        const bool serves_malloc = census_.allocator.name == AllocatorName::glibc && glibc_ && glibc_->was_used();
         PythonHeap heap{.source = source_,
                         .pages = memory_.pages(),
                         .maps = maps_,
