@@ -121,6 +121,54 @@ class FakePython {
         pages.put(kInterpreter + kModules, dict(entries));
     }
 
+    // A new innermost frame of the only thread, with these variables. Returns the address of its first variable.
+    std::uint64_t run(std::string_view function, const std::vector<std::pair<std::string, std::uint64_t>>& variables) {
+        constexpr std::uint64_t kThread = kStatics + 0x6000, kCFrame = kThread + 0x800, kFrameBytes = 0x200;
+        const std::uint64_t outer = std::exchange(frame_, frame_ == 0 ? kThread + 0x1000 : frame_ + kFrameBytes);
+        std::vector<std::uint64_t> names;
+        for (const auto& [name, value] : variables) names.push_back(text(name));
+        if (code_type_ == 0) code_type_ = add_type("code", 0, 184, 0);
+        const std::uint64_t code = std::exchange(next_static_, next_static_ + 256);
+        pages.put(code, 1);
+        pages.put(code + 8, code_type_);
+        pages.put(code + 64, std::uint64_t{4} << 32U);        // size of the stack
+        pages.put(code + 72, 5 | (variables.size() << 32U));  // first line, number of variables
+        pages.put(code + 96, tuple(names));
+        pages.put(code + 112, text("/home/job.py"));
+        pages.put(code + 128, text(function));
+        pages.put(kInterpreter + 16, kThread);
+        pages.put(kThread + 56, kCFrame);
+        pages.put(kCFrame + 8, frame_);
+        pages.put(frame_ + 32, code);
+        pages.put(frame_ + 48, outer);
+        pages.put(frame_ + 64, 0xFFFF'FFFFU);  // it runs
+        for (std::size_t i = 0; i < variables.size(); ++i) pages.put(frame_ + 72 + 8 * i, variables[i].second);
+        return frame_ + 72;
+    }
+    // An array of float32.
+    std::uint64_t array(std::uint64_t data, std::uint64_t elements) {
+        if (array_type == 0) array_type = add_type("numpy.ndarray", 0, 80, 0);
+        const std::uint64_t address = object(array_type, 80);
+        fill_array(address, data, elements);
+        return address;
+    }
+    void fill_array(std::uint64_t address, std::uint64_t data, std::uint64_t elements) {
+        if (float32_ == 0) {
+            float32_ = std::exchange(next_static_, next_static_ + 64);
+            pages.put(float32_ + 24, std::uint64_t{11} << 32U);  // the number of the type
+            pages.put(float32_ + 32, 4);
+        }
+        const std::uint64_t shape = std::exchange(next_, next_ + 16);
+        pages.put(shape, elements);
+        pages.put(address, 1);
+        pages.put(address + 8, array_type);
+        pages.put(address + 16, data);
+        pages.put(address + 24, 1);  // number of dimensions
+        pages.put(address + 32, shape);
+        pages.put(address + 56, float32_);
+        pages.put(address + 64, 4);  // it owns its data
+    }
+
     // A block of malloc with these words. Returns the address of its content. The blocks are known to the census.
     std::uint64_t native(std::uint64_t bytes, const std::vector<std::uint64_t>& words = {}) {
         next_ = rounded_up(next_, 16);
@@ -160,7 +208,7 @@ class FakePython {
     std::vector<HeapBlock> blocks{};
     std::optional<PresentPages> inherited{};  // of a forked process
     std::uint64_t type_type = 0, object_type = 0, dict_type = 0, list_type = 0, tuple_type = 0, text_type = 0,
-                  int_type = 0, float_type = 0, module_type = 0;
+                  int_type = 0, float_type = 0, module_type = 0, array_type = 0;
 
   private:
     std::uint64_t block(std::uint64_t size) {
@@ -200,6 +248,7 @@ class FakePython {
         std::uint64_t start = 0, used = 0;
     };
     std::map<std::uint64_t, OpenPool> open_{};  // by size of the blocks
+    std::uint64_t code_type_ = 0, float32_ = 0, frame_ = 0;
     std::uint64_t next_pool_ = kPools;
     std::uint64_t next_ = kHeap;
     std::uint64_t next_static_ = kStatics + 0x10000;

@@ -4,6 +4,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "sources/heap/python/referrer_words.h"
+
 namespace memscope {
 namespace {
 
@@ -113,7 +115,7 @@ class PlaceFinder {
         }
         for (const NodeNumber referrer : referrers) {
             if (words_ >= kMostWords || memory_.late()) return;
-            for (const HeapRange& range : words_of(referrer)) {
+            for (const HeapRange& range : referrer_words(reader_, graph_.address(referrer), graph_.type(referrer))) {
                 const std::uint64_t count = std::min(range.size() / 8, kMostWords - std::min(kMostWords, words_));
                 words_ += count;
                 if (!memory_.is_mapped(range.start, count * 8)) continue;
@@ -123,71 +125,6 @@ class PlaceFinder {
                 });
             }
         }
-    }
-
-    // The memory in which an object refers to others.
-    std::vector<HeapRange> words_of(NodeNumber node) {
-        const PythonType& type = graph_.type(node);
-        const Address object = graph_.address(node);
-        const ObjectLayout& layout = reader_.layout();
-        const auto words = [](Address start, std::uint64_t count) {
-            return count <= kMostItems ? HeapRange{start, start + 8 * count} : HeapRange{};
-        };
-        switch (type.kind) {
-            case ObjectKind::list:
-                return {words(memory_.word(object + kListItems), reader_.length(object, type))};
-            case ObjectKind::tuple:
-                return {words(object + layout.tuple_items, reader_.length(object, type))};
-            case ObjectKind::cell:
-                return {words(object + 16, 1)};
-            case ObjectKind::running:
-                return {locals_of(object)};
-            case ObjectKind::generator:
-                return {locals_of(object + layout.generator_frame)};
-            case ObjectKind::dict: {
-                ObjectData::Keys keys;
-                if (!reader_.data().read_keys(memory_.word(object + kDictKeys), keys)) return {};
-                if (const Address values = reader_.data().values_of(object); values != 0)
-                    return {words(values, keys.count)};
-                return {words(keys.entries, keys.count * (keys.stride / 8))};
-            }
-            case ObjectKind::other:
-            case ObjectKind::tensor: {
-                std::vector<HeapRange> ranges{words(object + 16, type.basic > 16 ? (type.basic - 16) / 8 : 0)};
-                ranges.push_back(attribute_values(object, type));
-                return ranges;
-            }
-            default:
-                return {};
-        }
-    }
-
-    HeapRange locals_of(Address frame) {
-        constexpr std::uint64_t kMostLocals = 4096;
-        const ObjectLayout& layout = reader_.layout();
-        const Address code = reader_.frame_code(frame);
-        if (!reader_.is_code(code)) return {};
-        const std::uint64_t count = std::uint64_t{memory_.get<std::uint32_t>(code + layout.code_locals)} +
-                                    memory_.get<std::uint32_t>(code + layout.code_stack_size);
-        const Address first = frame + layout.frame_locals;
-        return count <= kMostLocals ? HeapRange{first, first + 8 * count} : HeapRange{};
-    }
-
-    // The attributes of an instance that has no dict for them.
-    HeapRange attribute_values(Address object, const PythonType& type) {
-        const ObjectLayout& layout = reader_.layout();
-        if (layout.version < 311 || (type.flags & type_flags::kManagedDict) == 0) return {};
-        Address values = 0;
-        if (layout.version == 311) {
-            values = memory_.word(object - 32);
-        } else if (const Address dict = memory_.word(object - 24); layout.version == 312) {
-            values = (dict & 1) != 0 ? dict + 1 : 0;
-        } else if (dict == 0 && (type.flags & type_flags::kInlineValues) != 0) {
-            values = object + type.basic + 8;
-        }
-        ObjectData::Keys keys;
-        if (values == 0 || !reader_.data().read_keys(memory_.word(type.address + layout.type_keys), keys)) return {};
-        return {values, values + 8 * keys.count};
     }
 
     ObjectGraph& graph_;

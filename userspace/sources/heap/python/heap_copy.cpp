@@ -92,7 +92,9 @@ bool HeapCopy::may_read(Address address) {
 bool HeapCopy::is_mapped(Address address, std::uint64_t bytes) {
     if (bytes == 0) return true;
     if (!may_read(address) || address + bytes < address) return false;
-    if (last_range_ != nullptr) return bytes <= last_range_->end - address;
+    // A heap or a large block may have grown since the mappings were listed.
+    if (last_range_ != nullptr && bytes <= last_range_->end - address) return true;
+    if (last_range_ != nullptr && !may_read(address + bytes - 1)) return false;
     return is_present(address) && is_present(address + bytes - 1);
 }
 
@@ -251,6 +253,21 @@ void HeapCopy::copy_again(std::span<const HeapRange> ranges) {
         for (const MemorySource::Piece& piece : pieces)
             if (piece.done) correct(piece.address, piece.into);
     }
+}
+
+std::vector<HeapCopy::Head> HeapCopy::heads_now(std::span<const Address> objects) {
+    constexpr std::size_t kAtOnce = 256;
+    std::vector<Head> heads(objects.size());
+    std::vector<MemorySource::Piece> pieces;
+    for (std::size_t from = 0; from < objects.size(); from += kAtOnce) {
+        pieces.clear();
+        for (std::size_t i = from; i < std::min(objects.size(), from + kAtOnce); ++i)
+            pieces.push_back({objects[i], std::as_writable_bytes(std::span(heads[i]))});
+        source_.read(pieces);
+        for (std::size_t i = 0; i < pieces.size(); ++i)
+            if (!pieces[i].done) heads[from + i] = {};
+    }
+    return heads;
 }
 
 void HeapCopy::correct(Address address, std::span<const std::byte> bytes) {

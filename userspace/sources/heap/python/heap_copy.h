@@ -96,8 +96,8 @@ class HeapCopy {
 
     bool has_copy_of(Address address) const { return pages_.find(address / kPage) != nullptr; }
     bool is_present(Address address) { return page_at(address) != zeros_.data(); }
-    // Whether the whole range lies in one mapping that can be read. A mapping that is newer than the list of mappings
-    // counts if both ends are present.
+    // Whether the whole range lies in one mapping that can be read. A mapping that is newer than the list of mappings,
+    // or has grown since, counts if both ends are present.
     bool is_mapped(Address address, std::uint64_t bytes);
     // Whether both ends lie in mappings, which need not be readable.
     bool is_claimed(Address address, std::uint64_t bytes);
@@ -124,6 +124,9 @@ class HeapCopy {
     bool read_past(Address address, std::span<std::byte> into);
     // Reads these bytes again, and corrects the copy where there is one.
     void copy_again(std::span<const HeapRange> ranges);
+    // The first words of each of these objects as they are now, without a copy. Zeros: they could not be read.
+    using Head = std::array<std::uint64_t, 4>;
+    std::vector<Head> heads_now(std::span<const Address> objects);
     // Overwrites the copy of these bytes. Does nothing if there is no copy.
     void correct(Address address, std::span<const std::byte> bytes);
     // Drops the copy of all pages of the range, so that they are copied again at their next use.

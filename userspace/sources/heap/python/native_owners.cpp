@@ -419,4 +419,23 @@ void NativeOwners::find(const Dominators& dominators, const Roots& roots) {
     std::ranges::stable_sort(unreached_.groups, std::greater{}, &NativeGroup::bytes);
 }
 
+std::unordered_set<NativeOwners::Number> NativeOwners::find_freed() {
+    constexpr std::uint64_t kLargeBlock = 256 << 10, kFlags = 7;
+    std::vector<Number> large;
+    std::vector<Address> heads;
+    for (Number block = 0; block < blocks_.size(); ++block) {
+        const bool is_owned = owner_[block] < kLost || owner_[block] == kStack || owner_[block] == kData;
+        if (is_owned || blocks_.node(block) != 0 || blocks_.bytes(block) < kLargeBlock ||
+            blocks_.kind(block) == NativeBlocks::Kind::mapping)
+            continue;
+        large.push_back(block);
+        heads.push_back(blocks_.content(block) - NativeBlocks::kHead);
+    }
+    const std::vector<HeapCopy::Head> now = memory_.heads_now(heads);
+    std::unordered_set<Number> freed;
+    for (std::size_t i = 0; i < large.size(); ++i)
+        if ((now[i][1] & ~kFlags) != blocks_.bytes(large[i])) freed.insert(large[i]);
+    return freed;
+}
+
 }  // namespace memscope

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "model/heap/heap_objects.h"
@@ -48,6 +49,9 @@ class NativeOwners {
 
     std::uint32_t owner(Number block) const { return owner_[block]; }
     std::uint64_t resident(Number block) const;  // bytes
+    // Large blocks without a sure owner that were freed since the blocks were listed: a job that makes a larger array
+    // in each step frees the old one.
+    std::unordered_set<Number> find_freed();
     const NativeUnreached& unreached() const { return unreached_; }
     // Objects of Python to which nothing refers, in blocks of their own.
     std::span<const Address> lost_objects() const { return lost_objects_; }

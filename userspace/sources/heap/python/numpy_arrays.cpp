@@ -1,6 +1,9 @@
 #include "sources/heap/python/numpy_arrays.h"
 
+#include <algorithm>
+#include <array>
 #include <iterator>
+#include <span>
 
 namespace memscope {
 namespace {
@@ -23,6 +26,41 @@ constexpr std::uint32_t kObjects = 17;
 }  // namespace
 
 NumpyArray NumpyArrays::read(Address address) {
+    if (const auto known = remembered_.find(address); known != remembered_.end()) return known->second;
+    NumpyArray array = parse(address);
+    return has_elements(array) || was_replaced(address, array) ? array : NumpyArray{};  // a torn array
+}
+
+// True if the memory of the elements is gone because the array was replaced or freed since it was copied: then its head
+// is another one now. The size is believed if the process has so much memory.
+bool NumpyArrays::was_replaced(Address address, const NumpyArray& copied) {
+    if (most_bytes_ == 0)
+        for (const MappedRange& range : memory_.maps().ranges)
+            if (range.writable && !range.shared && range.inode == 0) most_bytes_ += range.end - range.start;
+    std::array<std::uint64_t, 3> now{};
+    if (copied.bytes > most_bytes_ || !memory_.read_past(address, std::as_writable_bytes(std::span(now)))) return false;
+    return now[0] != memory_.word(address) || now[2] != copied.data;
+}
+
+bool NumpyArrays::remember(Address address) {
+    constexpr std::uint64_t kMostShape = std::uint64_t{64} * 8;
+    constexpr std::size_t kMost = 20'000;
+    const Address shape = memory_.word(address + kShape);
+    const auto dimensions = static_cast<std::uint64_t>(memory_.get<std::uint32_t>(address + kDimensions));
+    if (const HeapRange words{shape, shape + std::min(8 * dimensions, kMostShape)}; shape >= ObjectData::kLowest)
+        memory_.copy_again({&words, 1});
+    NumpyArray array = parse(address);
+    if (array.dtype.empty() || !array.owns_data) return true;  // there is nothing that can be lost
+    // The first and the last byte, from the process itself: the list of mappings and the copy are older.
+    std::byte first{}, last{};
+    if (array.bytes == 0 || !memory_.read_past(array.data, {&first, 1}) ||
+        !memory_.read_past(array.data + array.bytes - 1, {&last, 1}))
+        return array.bytes == 0;
+    if (remembered_.size() < kMost) remembered_.insert_or_assign(address, std::move(array));
+    return true;
+}
+
+NumpyArray NumpyArrays::parse(Address address) {
     constexpr std::uint64_t kTypeNumber = 28, kSizeIn1 = 32, kSizeIn2 = 40;  // PyArray_Descr
     constexpr std::int32_t kMostDimensions = 64;
     constexpr std::uint64_t kMostElementBytes = std::uint64_t{1} << 30, kMostCount = std::uint64_t{1} << 44;
@@ -57,8 +95,6 @@ NumpyArray NumpyArrays::read(Address address) {
     array.data = memory_.word(address + kData);
     array.holds_objects = number == kObjects;
     array.owns_data = (memory_.get<std::int32_t>(address + kFlags) & kOwnsData) != 0;
-    // A torn array: its data is not mapped.
-    if (array.owns_data && !memory_.is_claimed(array.data, array.bytes)) return {};
     return array;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sources/heap/python/object_data.h"
@@ -24,9 +25,24 @@ class NumpyArrays {
 
     explicit NumpyArrays(ObjectData& data) : memory_(data.memory()) {}
     NumpyArray read(Address array);
+    // Reads the array and its shape now, and remembers them for read(), because the process may replace the array
+    // before the census ends. False if it has been replaced already: then its parts do not agree.
+    bool remember(Address array);
+    void forget(Address array) { remembered_.erase(array); }
+    bool remembers(Address array) const { return remembered_.contains(array); }
+    const std::unordered_map<Address, NumpyArray>& remembered() const { return remembered_; }
 
   private:
+    NumpyArray parse(Address array);
+    bool was_replaced(Address array, const NumpyArray& copied);
+    // Whether the elements of an array lie in memory of the process.
+    bool has_elements(const NumpyArray& array) {
+        return !array.owns_data || memory_.is_claimed(array.data, array.bytes);
+    }
+
     HeapCopy& memory_;
+    std::unordered_map<Address, NumpyArray> remembered_{};
+    std::uint64_t most_bytes_ = 0;    // that an array can have; 0: not known yet
     std::uint64_t element_size_ = 0;  // its offset in PyArray_Descr; 0: not known yet
 };
 

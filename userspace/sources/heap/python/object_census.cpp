@@ -226,9 +226,14 @@ class ObjectCensusTaker {
     // Adds the blocks of malloc that an object owns to its bytes and to `native`, and sums up who owns the live memory.
     void count_owners(const Dominators& dominators, std::vector<std::uint64_t>& host,
                       std::vector<std::uint32_t>& native) {
-        std::uint64_t all = 0, attributed = 0, probable = 0;
+        std::uint64_t all = 0, attributed = 0, probable = 0, freed = 0;
+        const std::unordered_set<NativeBlocks::Number> freed_blocks = owners_->find_freed();
         for (NativeBlocks::Number block = 0; block < blocks_->size(); ++block) {
             const std::uint64_t bytes = owners_->resident(block);
+            if (freed_blocks.contains(block)) {
+                freed += bytes;
+                continue;
+            }
             const NodeNumber node = blocks_->node(block);
             all += bytes;
             if (node != 0) {
@@ -244,8 +249,9 @@ class ObjectCensusTaker {
             if (holder == 0) continue;
             native[owner] += static_cast<std::uint32_t>(std::min(bytes / kUnit, kMostUnits - native[owner]));
             if (graph_.type(holder).image) continue;  // the size of an image counts its pixels
-            host[owner] += bytes;
-            if (is_garbage(holder)) native_bytes_[holder] += bytes;
+            const std::uint64_t own = graph_.own_bytes(blocks_->content(block) - NativeBlocks::kHead, bytes);
+            host[owner] += own;
+            if (is_garbage(holder)) native_bytes_[holder] += own;
         }
         // The pools of Python's allocator.
         std::uint64_t garbage = 0;
@@ -254,7 +260,7 @@ class ObjectCensusTaker {
         const std::uint64_t python = heap_.python_live.n;
         attributed += python - std::min(python, garbage + graph_.raw_pool_bytes());
         HeapOwners& owners = census_.owners.emplace();
-        owners.live = std::max(heap_.live, Bytes{all + python});
+        owners.live = std::max(heap_.live - Bytes{std::min(heap_.live.n, freed)}, Bytes{all + python});
         owners.attributed = std::min(owners.live, Bytes{attributed + graph_.outside_bytes()});
         owners.probable = Bytes{probable};
         owners.read = owners_->is_complete() && owners.live.n > 0
@@ -417,6 +423,7 @@ class ObjectCensusTaker {
         holder.retained_device = Bytes{candidate.device};
         const std::uint32_t references = graph_.references_found(candidate.node);
         holder.other_holders = references > 0 ? references - 1 : 0;
+        if (graph_.is_torn(candidate.node)) holder.reading = HolderReading::torn;
         holder.element = names_.element_of(graph_.address(candidate.node), type);
         if (is_container(type.kind))
             holder.item_storage = names_.storages_of_items(graph_.address(candidate.node), type);

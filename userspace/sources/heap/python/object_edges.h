@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace memscope {
@@ -58,6 +59,22 @@ class ObjectEdges {
         if (first_.empty() || edges_.size() == first_.back() || (edges_.back() & kTarget) != target) return false;
         if (cost < kCosts[edges_.back() >> 28U]) edges_.back() = target | kClasses[cost] << 28U;
         return true;
+    }
+
+    struct Late {
+        NodeNumber from = 0, target = 0;
+        std::uint32_t cost = 0;
+    };
+    // Adds edges to nodes that have been passed. Copies all edges, so it is for rare cases. `late`: by `from`.
+    void insert(std::span<const Late> late) {
+        ObjectEdges all;
+        std::size_t next = 0;
+        for (NodeNumber node = 0; node < first_.size(); ++node) {
+            all.next_node();
+            for (std::uint32_t e = begin(node), last = end(node); e < last; ++e) all.edges_.push_back(edges_[e]);
+            for (; next < late.size() && late[next].from == node; ++next) all.add(late[next].target, late[next].cost);
+        }
+        *this = std::move(all);
     }
 
     std::size_t nodes() const { return first_.size(); }

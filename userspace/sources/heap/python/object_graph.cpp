@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <ranges>
 
 #include "sources/heap/python/object_cycles.h"
+#include "sources/heap/python/running_variables.h"
 #include "sources/python/python_code.h"
 
 namespace memscope {
@@ -41,6 +43,7 @@ ObjectGraph::ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools&
       most_bytes_(most_bytes),
       inherited_(inherited),
       running_(reader.types().add_pseudo_type("frame", ObjectKind::running)),
+      rereads_(reader, pools),
       pooled_(pools, most_bytes / 8),
       index_(kFirstIndex),
       blocks_(blocks),
@@ -111,22 +114,13 @@ void ObjectGraph::note(Address object, const PythonType& type) {
     }
 }
 
-// Copies the frames of all threads together with the pools. A variable can refer to an object that is newer than the
-// copy of its pool, and a job that makes a larger array in each step has its memory there, so these objects are read
-// again.
+// Copies the frames of all threads together with the pools.
 void ObjectGraph::copy_frames() {
-    constexpr std::size_t kMost = 20'000;
-    constexpr std::uint64_t kHead = 112;  // enough for an array
-    std::vector<HeapRange> heads;
+    std::vector<Address> frames;
     for (const Address interpreter : interpreters())
         for (const Address thread : threads_of(interpreter))
-            for (const Address frame : frames_of(thread))
-                reader_.frame_references(frame, [&](Address target, Slot slot) {
-                    if ((slot.kind == Slot::local || slot.kind == Slot::stack) && target % 8 == 0 &&
-                        heads.size() < kMost && pools_.contains(target))
-                        heads.push_back({target, target + kHead});
-                });
-    memory_.copy_again(heads);
+            std::ranges::copy(frames_of(thread), std::back_inserter(frames));
+    RunningVariables(reader_, pools_).read(frames);
 }
 
 // Counts all objects in pools by type, and makes them nodes. If a copy of all pools fits into memory, it is made first
@@ -211,6 +205,9 @@ void ObjectGraph::restart_from_roots() {
     device_ = {};
     roots_ = {};
     uncertain_ = {};
+    torn_ = {};
+    large_containers_ = {};
+    stale_ = {};
     native_words_ = {};
     claimed_pool_bytes_ = outside_bytes_ = 0;
     if (blocks_ != nullptr) blocks_->forget_claims();
@@ -262,8 +259,9 @@ NodeNumber ObjectGraph::add(Address address, const PythonType& type) {
     return node;
 }
 
-// The node of an object. 0: there is no object, or it is a number or a string that only `referrer` holds.
-NodeNumber ObjectGraph::node_of(Address target, NodeNumber referrer) {
+// The node of an object. 0: there is no object, or it is a number or a string that only `referrer` holds. `exact`: the
+// word is surely a reference.
+NodeNumber ObjectGraph::node_of(Address target, NodeNumber referrer, bool exact) {
     if (target < ObjectData::kLowest || target % 8 != 0 || target >> 56U != 0) return 0;
     const std::size_t arena = pools_.arena_at(target);
     const bool in_pool = arena != PythonPools::kNoArena;
@@ -276,10 +274,18 @@ NodeNumber ObjectGraph::node_of(Address target, NodeNumber referrer) {
         if (known != 0) return known;
     }
     Address& no_object = no_objects_[target / 16 % kNoObjects];
-    if (no_object == target) return 0;
+    if (no_object == target && !(exact && in_pool)) return 0;
     if (const NodeNumber known = index_.find(target, address_of()); known != 0) return known;
     if (is_closed_) return 0;
     const PythonType* type = reader_.types().of(target);
+    if (exact && in_pool && copied_whole_ && (type == nullptr || !data_.is_alive(target))) {
+        if (rereads_.revive(target)) {
+            type = reader_.types().of(target);
+            if (type != nullptr && type->kind == ObjectKind::ndarray) (void)reader_.arrays().remember(target);
+        } else if (referrer != 0 && stale_.size() < kMostStale) {
+            stale_.push_back(referrer);
+        }
+    }
     if (type == nullptr || !data_.is_alive(target) || !reader_.has_sound_place(target, *type)) {
         no_object = target;
         return 0;
@@ -417,7 +423,8 @@ void ObjectGraph::expand_node(NodeNumber node) {
     const PythonType& its = type(node);
     const Address object = address(node);
     // The copy may be newer than the copy in which the object was found.
-    if (its.address != 0 && memory_.word(object + object_offsets::kType) != its.address) {
+    if (its.address != 0 && memory_.word(object + object_offsets::kType) != its.address &&
+        !(its.kind == ObjectKind::ndarray && reader_.arrays().remembers(object))) {
         ++gaps_.torn;
         return;
     }
@@ -426,11 +433,14 @@ void ObjectGraph::expand_node(NodeNumber node) {
         next_calibration_ = 2 * tensors_.size();
         torch_.calibrate(tensors_);
     }
-    reader_.follow_buffer(object, its);
+    const Address items = rereads_.settle(object, its);
     claim_buffers(node);
     weigh(node);
     if (its.kind != ObjectKind::leaf || its.bytearray)
         references_of(node, [&](NodeNumber target, Slot slot) { link(node, target, slot); });
+    if (items == 0 || reader_.buffer_of(object, its).size() < kLargeLeaf) return;
+    large_containers_.push_back(node);
+    if (rereads_.has_moved(object, its, items)) torn_.insert(node);
 }
 
 void ObjectGraph::expand() {
@@ -505,19 +515,35 @@ std::vector<Address> ObjectGraph::frames_of(Address thread) {
     return frames;
 }
 
+// The arrays of running variables, also those that are newer than the copy of their pool.
+void ObjectGraph::add_remembered_arrays() {
+    for (const auto& [address, array] : reader_.arrays().remembered()) {
+        const std::size_t arena = pools_.arena_at(address);
+        const PythonType* type = reader_.types().of(address);
+        const bool is_known = (arena != PythonPools::kNoArena && pooled_.find(arena, address) != 0) ||
+                              index_.find(address, address_of()) != 0;
+        if (is_known || type == nullptr || type->kind != ObjectKind::ndarray || add(address, *type) == 0) continue;
+        count(address, *type, own_size(address, *type));
+        note(address, *type);
+    }
+}
+
 void ObjectGraph::add_threads(Address interpreter) {
     constexpr std::size_t kLongestFile = 250;
-    constexpr std::uint8_t kOwn = 1, kOfLibrary = 4;
+    constexpr std::uint8_t kOwn = 1, kOfLibrary = 4, kDeeper = 3, kMostDeep = 5;
     const ms_python& stack = reader_.layout().stack;
     for (const Address thread : threads_of(interpreter)) {
         const std::vector<Address> frames = frames_of(thread);
-        // The outermost frame first, because of two equally short paths the first one is taken. The frames of `main`
-        // and `fit` are there in every census, those of the functions that they call are not.
+        // The outermost frame first, because of two equally short paths the first one is taken. The deeper a frame is,
+        // the higher is its cost: the frames of `main` and `fit` are there in every census, those of the functions that
+        // they call are not, and a path must be the same in each census.
+        std::uint8_t depth = 0;
         for (const Address each : std::views::reverse(frames)) {
             const Address code = reader_.frame_code(each);
             if (!reader_.is_code(code)) continue;
             const bool of_library = is_library_file(data_.text(memory_.word(code + stack.code_file), kLongestFile));
-            const std::uint8_t cost = of_library ? kOfLibrary : kOwn;
+            const auto cost = static_cast<std::uint8_t>((of_library ? kOfLibrary : kOwn) + kDeeper * depth);
+            if (depth < kMostDeep) ++depth;
             if (reader_.layout().version == 310)
                 add_root(ObjectRoot::frame, cost, each, each);
             else if (index_.find(each, address_of()) == 0)
@@ -543,6 +569,7 @@ void ObjectGraph::add_interpreters() {
             }
             add_root(ObjectRoot::module, cost, module, key);
         });
+        add_remembered_arrays();
         add_threads(state);
     }
 }
@@ -629,6 +656,7 @@ void ObjectGraph::add_unreached() {
     std::vector<NodeNumber> held;  // collected before reach(), because they may refer to one another
     for (NodeNumber node = 1; node < count(); ++node)
         if (!is_reached(node) && is_held_from_outside(node)) held.push_back(node);
+    drop_freed(held);
     for (const NodeNumber node : held) roots_.push_back({ObjectRoot::native, kNative, node, 0});
     for (const NodeNumber node : held) reach(node, ObjectRoot::native);
     add_garbage();
@@ -657,6 +685,7 @@ void ObjectGraph::add_garbage() {
 void ObjectGraph::find_nodes(std::span<const HeapRange> statics) {
     add_interpreters();
     expand();
+    follow_replaced();
     reached_.resize(count());
     for (const ObjectRoot& root : roots_) reach(root.node, root.kind);
     if (!(in_order_ && overflow_)) add_uncertain_roots(statics);

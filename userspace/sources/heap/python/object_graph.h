@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sources/heap/native_blocks.h"
+#include "sources/heap/python/container_rereads.h"
 #include "sources/heap/python/object_edges.h"
 #include "sources/heap/python/object_reader.h"
 #include "sources/heap/python/pool_objects.h"
@@ -121,6 +122,7 @@ class ObjectGraph {
     std::span<const Address> tensors() const { return tensors_; }
     std::span<const Address> arrays() const { return arrays_; }
     const Gaps& gaps() const { return gaps_; }
+    bool is_torn(NodeNumber node) const { return torn_.contains(node); }
     // A word of an object that points into a block of malloc, and not to an object.
     struct NativeWord {
         NodeNumber from = 0;
@@ -181,7 +183,7 @@ class ObjectGraph {
     std::uint64_t own_size(Address object, const PythonType& type);
     void note(Address object, const PythonType& type);
     NodeNumber add(Address address, const PythonType& type);
-    NodeNumber node_of(Address target, NodeNumber referrer);
+    NodeNumber node_of(Address target, NodeNumber referrer, bool exact = false);
     NodeNumber native_node_of(Address target, const PythonType& type);
     void link(NodeNumber from, NodeNumber target, Slot slot);
     void expand();
@@ -196,6 +198,14 @@ class ObjectGraph {
     std::vector<Address> threads_of(Address interpreter);
     std::vector<Address> frames_of(Address thread);
     void copy_frames();
+    void add_remembered_arrays();
+    // In replaced_objects.cpp.
+    void follow_replaced();
+    void drop_freed(std::vector<NodeNumber>& nodes);
+    std::vector<bool> are_freed(std::span<const NodeNumber> nodes);
+    std::vector<NodeNumber> referrers_of(const std::vector<bool>& targets);
+    std::vector<HeapRange> variables_of_freed(std::span<const HeapRange> words, const std::vector<bool>& freed);
+    void read_again(NodeNumber node, const std::vector<bool>& freed, std::vector<ObjectEdges::Late>& late);
     void add_threads(Address interpreter);
     void add_uncertain_roots(std::span<const HeapRange> statics);
     void add_unreached();
@@ -208,6 +218,7 @@ class ObjectGraph {
     std::uint64_t most_bytes_;
     const PresentPages* inherited_;
     const PythonType& running_;
+    ContainerRereads rereads_;
 
     PoolObjects pooled_;                      // nodes 1 to pooled_.count()
     PiecewiseVector<Address> others_{};       // the nodes behind them
@@ -230,7 +241,11 @@ class ObjectGraph {
     static constexpr std::size_t kNoObjects = 1 << 16;
     std::vector<Address> no_objects_ = std::vector<Address>(kNoObjects);  // addresses without an object, or of None
     std::vector<ObjectRoot> roots_{};
-    std::vector<ObjectRoot> uncertain_{};  // roots only of objects that nothing else holds
+    static constexpr std::size_t kMostStale = 512;
+    std::vector<NodeNumber> large_containers_{};
+    std::vector<NodeNumber> stale_{};        // refer to objects that were freed before they were copied
+    std::unordered_set<NodeNumber> torn_{};  // containers that changed faster than they were read
+    std::vector<ObjectRoot> uncertain_{};    // roots only of objects that nothing else holds
     NativeBlocks* blocks_;
     std::vector<NativeWord> native_words_{};
     std::uint64_t raw_pool_bytes_ = 0;      // blocks of pools without an object
@@ -262,7 +277,9 @@ void ObjectGraph::references_of(NodeNumber node, Emit&& emit) {
     };
     const bool may_hold_native = its.kind == ObjectKind::other && torch_.is_ready();
     const auto resolve = [&](Address target, Slot slot) {
-        if (const NodeNumber found = node_of(target, node); found != 0) return emit(found, slot);
+        const bool exact =
+            slot.kind != Slot::field && slot.kind != Slot::module_state && slot.kind != Slot::maybe_stack;
+        if (const NodeNumber found = node_of(target, node, exact); found != 0) return emit(found, slot);
         // The grad_fn of a tensor, and other wrappers of PyTorch.
         const PythonType* of = may_hold_native && slot.kind == Slot::field ? torch_.class_of(target) : nullptr;
         if (of != nullptr) return native(target, *of, slot);

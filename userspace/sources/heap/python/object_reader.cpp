@@ -1,8 +1,5 @@
 #include "sources/heap/python/object_reader.h"
 
-#include <array>
-#include <span>
-
 #include "sources/heap/library_bss.h"
 #include "sources/python/python_code.h"
 #include "sources/python/python_layout.h"
@@ -242,36 +239,6 @@ HeapRange ObjectReader::bytearray_buffer(Address object) {
     return {bytes, bytes + kHeadOfBytes + room + 1};
 }
 
-void ObjectReader::follow_buffer(Address object, const PythonType& type) {
-    std::uint64_t offset = 0;
-    switch (type.kind) {
-        case ObjectKind::list:
-            offset = kListItems;
-            break;
-        case ObjectKind::dict:
-            offset = kDictKeys;
-            break;
-        case ObjectKind::set:
-            offset = kSetTable;
-            break;
-        default:
-            return;
-    }
-    const Address buffer = memory_.word(object + offset);
-    if (buffer < ObjectData::kLowest || pools_.contains(buffer) || buffer == object + kSetSmallTable) return;
-    // From the type to the last word that describes the buffer.
-    std::array<std::uint64_t, (kDictValues - kType) / 8 + 1> copied{}, now{};
-    const std::size_t words = ((type.kind == ObjectKind::list ? kListRoom : kDictValues) - kType) / 8 + 1;
-    const auto bytes_of = [&](auto& head) { return std::as_writable_bytes(std::span(head).first(words)); };
-    memory_.read(object + kType, bytes_of(copied));
-    if (!memory_.read_past(object + kType, bytes_of(now)) || now == copied) return;
-    if (now.front() != copied.front()) return;  // the object has been freed, and another one has its memory
-    memory_.correct(object + kType, bytes_of(now));
-    const Address first = memory_.word(object + offset);
-    memory_.forget({first, first + 1});  // the head of the keys of a dict, from which buffer_of() knows their size
-    memory_.forget(buffer_of(object, type));
-}
-
 std::uint64_t ObjectReader::values_size(Address object, const PythonType& type) {
     if (layout_.version < 311 || (type.flags & type_flags::kManagedDict) == 0) return 0;
     const std::uint64_t word = memory_.word(object - (layout_.version == 311 ? 32 : 24));
@@ -288,6 +255,9 @@ std::uint64_t ObjectReader::length(Address object, const PythonType& type) {
     std::uint64_t length = 0;
     switch (type.kind) {
         case ObjectKind::list:
+            length = memory_.word(object + kSize);
+            if (length > memory_.word(object + kListRoom)) return 0;  // torn
+            break;
         case ObjectKind::tuple:
         case ObjectKind::deque:
         case ObjectKind::dict:

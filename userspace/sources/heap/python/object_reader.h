@@ -74,11 +74,6 @@ class ObjectReader {
     template <class Emit>
     void pages_of(Address object, const PythonType& type, Emit&& emit);
 
-    // Reads the head of a list, dict or set again if its buffer is outside of the pools, and corrects the copy. A
-    // container that has grown since its pool was copied has a new buffer, and malloc has used the memory of the old
-    // one again.
-    void follow_buffer(Address object, const PythonType& type);
-
     // The object in a block of a pool. Null if there is none; `object` is its address.
     const PythonType* object_in(const PythonPools::Block& block, Address& object);
     // Whether the object fits into the block, or lies outside of all pools because of its size.

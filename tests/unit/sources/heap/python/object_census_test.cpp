@@ -260,6 +260,59 @@ TEST(ObjectCensus, AContainerThatGetsALargerBufferDuringTheReadKeepsItsItems) {
     }
 }
 
+// A job replaces its array by a longer one all the time. At every later call, the array may have been replaced.
+TEST(ObjectCensus, AnArrayThatIsReplacedDuringTheReadIsHeldByItsVariable) {
+    constexpr std::uint64_t kOld = 0x7100'0000'0000, kNew = 0x7200'0000'0000, kElements = 1 << 20;
+    for (const bool in_module : {false, true}) {
+        std::uint64_t calls = 0;
+        for (std::uint64_t change_at = 0; change_at == 0 || change_at <= calls; ++change_at) {
+            FakePython python;
+            python.use_pools();
+            const std::uint64_t old = python.array(kOld, kElements);
+            const std::uint64_t other = python.array(kNew, 2 * kElements);
+            python.pages.put(other, 0);  // not yet
+            const auto touch = [&](std::uint64_t data, std::uint64_t bytes) {
+                python.pages.touch({data, data + 8});
+                python.pages.touch({data + bytes - 8, data + bytes});
+            };
+            touch(kOld, 4 * kElements);
+            const std::uint64_t module = python.module({{"preds", in_module ? old : python.list({python.number()})}});
+            python.set_modules({{"__main__", module}});
+            std::uint64_t slot = python.pages.at(python.pages.at(module + 16) + 32) + 32 + 8 + 16;
+            if (!in_module) slot = python.run("evaluate", {{"preds", old}});
+            python.pages.change_at = change_at;
+            python.pages.change = [&] {
+                python.pages.put(other, 1);
+                touch(kNew, 8 * kElements);
+                python.pages.put(slot, other);
+                python.pages.put(old, 0x6800'0000'4000);  // a link of the free list
+                python.pages.drop(kOld);
+                python.pages.drop(kOld + 4 * kElements - 8);
+            };
+            const ObjectCensus census = python.census();
+            calls = python.pages.calls;
+            const Holder* preds = holder(census, in_module ? "__main__.preds" : "evaluate (job.py:5) preds");
+            EXPECT_TRUE(preds && preds->retained.n >= 4 * kElements) << in_module << ", call " << change_at;
+            for (const std::string& path : paths(census)) EXPECT_FALSE(path.starts_with("<C code>")) << change_at;
+        }
+        EXPECT_GT(calls, 5U);
+    }
+}
+
+// Outer functions run in every census, inner ones do not. The path must be the same in each census.
+TEST(ObjectCensus, AnObjectHasNoPathThroughAnInnerFunctionIfThereIsAnotherPath) {
+    FakePython python;
+    const std::uint64_t cache = python.list({python.tuple({python.number()})});
+    const std::uint64_t own = python.list({python.number(), python.number()});
+    python.set_modules({{"__main__", python.module({{"x", python.list({python.number()})}})}});
+    python.run("main", {{"tokenizer", python.tuple({python.tuple({cache})})}});
+    for (const char* function : {"fit", "epoch", "encode"}) python.run(function, {{"self", cache}});
+    python.run("step", {{"own", own}});
+    const ObjectCensus census = python.census();
+    EXPECT_TRUE(holder(census, "main (job.py:5) tokenizer[0][0]"));
+    EXPECT_TRUE(holder(census, "step (job.py:5) own"));
+}
+
 TEST(ObjectCensus, AnObjectInAPoolThatNothingHoldsIsGarbage) {
     FakePython python;
     python.use_pools();
