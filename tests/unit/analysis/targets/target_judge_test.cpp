@@ -98,6 +98,24 @@ TargetSnapshot job_with_holders(double seconds, pid_t pid) {
     return target;
 }
 
+// An array that is replaced by a larger one makes spikes.
+TEST(TargetJudge, NamesTheContainerThatHasGrownUnderASpikyVerdict) {
+    constexpr double kPeriod = 120, kLong = 20;  // seconds
+    for (const bool has_grown : {true, false}) {
+        Watched watched;
+        watched.run(3600, [&](double t) {
+            TargetSnapshot target = job_with_holders(t, 12);
+            TargetSnapshot flat = job(2 * kGiB + (std::fmod(t, kPeriod) < kLong ? kGiB : 0));
+            if (has_grown) flat.heap = target.heap;
+            return flat;
+        });
+        const ScopeVerdict& whole = *watched.latest.verdict();
+        ASSERT_EQ(whole.judgement.verdict, Verdict::spiky);
+        EXPECT_EQ(whole.holders.starts_with("`__main__.trainer.val_outputs` (list) has grown by"), has_grown);
+        EXPECT_EQ(whole.explanation.find("val_outputs") != std::string::npos, has_grown);
+    }
+}
+
 TEST(TargetJudge, NamesTheContainerThatHasGrown) {
     Watched watched;
     watched.run(3600, [](double t) { return job_with_holders(t, 12); });
