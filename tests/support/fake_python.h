@@ -160,11 +160,13 @@ class FakePython {
         }
         const std::uint64_t shape = std::exchange(next_, next_ + 16);
         pages.put(shape, elements);
+        pages.put(shape + 8, 4);  // the stride
         pages.put(address, 1);
         pages.put(address + 8, array_type);
         pages.put(address + 16, data);
         pages.put(address + 24, 1);  // number of dimensions
         pages.put(address + 32, shape);
+        pages.put(address + 40, shape + 8);
         pages.put(address + 56, float32_);
         pages.put(address + 64, 4);  // it owns its data
     }

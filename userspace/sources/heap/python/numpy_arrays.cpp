@@ -4,12 +4,13 @@
 #include <array>
 #include <iterator>
 #include <span>
+#include <utility>
 
 namespace memscope {
 namespace {
 
-constexpr std::uint64_t kData = 16, kDimensions = 24, kShape = 32, kFlags = 64;  // PyArrayObject
-constexpr std::int32_t kOwnsData = 4;                                            // NPY_ARRAY_OWNDATA
+constexpr std::uint64_t kData = 16, kDimensions = 24, kShape = 32, kStrides = 40, kFlags = 64;  // PyArrayObject
+constexpr std::int32_t kOwnsData = 4;  // NPY_ARRAY_OWNDATA
 
 // By the type number of numpy. Size 0: each dtype has its own.
 struct ElementType {
@@ -32,14 +33,32 @@ NumpyArray NumpyArrays::read(Address address) {
 }
 
 // True if the memory of the elements is gone because the array was replaced or freed since it was copied: then its head
-// is another one now. The size is believed if the process has so much memory.
+// is another one now. The size is believed if the process has so much memory, and if shape and strides agree: the memory
+// of the shape, too, may have been used again before it was copied.
 bool NumpyArrays::was_replaced(Address address, const NumpyArray& copied) {
     if (most_bytes_ == 0)
         for (const MappedRange& range : memory_.maps().ranges)
             if (range.writable && !range.shared && range.inode == 0) most_bytes_ += range.end - range.start;
     std::array<std::uint64_t, 3> now{};
-    if (copied.bytes > most_bytes_ || !memory_.read_past(address, std::as_writable_bytes(std::span(now)))) return false;
+    if (copied.bytes > most_bytes_ || !is_packed(address, copied) || !memory_.read_past(address, std::as_writable_bytes(std::span(now)))) return false;
     return now[0] != memory_.word(address) || now[2] != copied.data;
+}
+
+// True if the strides are those of an array whose elements lie one behind the other, in any order of its dimensions. So
+// it is with nearly all arrays that own their data.
+bool NumpyArrays::is_packed(Address address, const NumpyArray& copied) {
+    if (copied.count == 0) return true;
+    const Address strides = memory_.word(address + kStrides);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> dimensions;  // stride and extent
+    for (std::size_t i = 0; i < copied.shape.size(); ++i)
+        if (copied.shape[i] > 1) dimensions.emplace_back(memory_.word(strides + 8 * i), copied.shape[i]);
+    std::ranges::sort(dimensions);
+    std::uint64_t expected = copied.bytes / copied.count;
+    for (const auto& [stride, extent] : dimensions) {
+        if (stride != expected) return false;
+        expected *= extent;
+    }
+    return true;
 }
 
 bool NumpyArrays::remember(Address address) {

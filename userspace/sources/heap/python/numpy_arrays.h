@@ -35,6 +35,7 @@ class NumpyArrays {
   private:
     NumpyArray parse(Address array);
     bool was_replaced(Address array, const NumpyArray& copied);
+    bool is_packed(Address array, const NumpyArray& copied);
     // Whether the elements of an array lie in memory of the process.
     bool has_elements(const NumpyArray& array) {
         return !array.owns_data || memory_.is_claimed(array.data, array.bytes);

@@ -299,6 +299,27 @@ TEST(ObjectCensus, AnArrayThatIsReplacedDuringTheReadIsHeldByItsVariable) {
     }
 }
 
+// A temporary array was copied, but the memory of its shape was used again before it was read.
+TEST(ObjectCensus, AFreedArrayWhoseShapeIsGoneHasNoElements) {
+    constexpr std::uint64_t kData = 0x7100'0000'0000, kElements = 1 << 20;
+    for (const bool is_gone : {false, true}) {
+        FakePython python;
+        python.use_pools();
+        const std::uint64_t array = python.array(kData, kElements);
+        python.set_modules({{"__main__", python.module({{"arrays", python.list({array})}})}});
+        if (is_gone) {
+            const std::uint64_t shape = python.pages.at(array + 32);
+            python.pages.put(shape, 100 * kElements);
+            python.pages.put(shape + 8, 0x6800'0000'4000);  // a pointer
+        }
+        python.pages.change_at = 3;  // after the copy of the pools
+        python.pages.change = [&] { python.pages.put(array, 2); };
+        const ObjectCensus census = python.census();
+        const std::uint64_t bytes = of_type(census, "numpy.ndarray") ? of_type(census, "numpy.ndarray")->bytes.n : 0;
+        EXPECT_LT(bytes, is_gone ? 1000U : 5 * kElements) << is_gone;
+    }
+}
+
 // Outer functions run in every census, inner ones do not. The path must be the same in each census.
 TEST(ObjectCensus, AnObjectHasNoPathThroughAnInnerFunctionIfThereIsAnotherPath) {
     FakePython python;
