@@ -5,6 +5,7 @@ Needs root; takes 10 s, and 10 s for each interpreter. growth.py [NAME]...: inte
 `system`. Without a name: the interpreters that are available within seconds. MEMSCOPE names the binary.
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from growing import LINES, MEMSCOPE, MIB, SCRIPT, SOURCE, Script, anonymous, at_
 from harness import Cgroup, Checks, Watcher, run_as_root  # noqa: E402
 
 CHEAP = ['system', '3.13', '3.14']
-DEEP_FRAMES = 64  # memscope keeps this number of frames, the innermost ones
+INNERMOST, OUTERMOST = 48, 16  # the frames that memscope keeps of a deep stack
 
 SECTIONS = ['arrays', 'objects', 'comprehension', 'generator', 'method', 'thread', 'unlocked', 'huge', 'deep',
             'child', 'grandchild', 'worker', 'other']
@@ -49,8 +50,10 @@ def check_names(label, report, python):
           names(report, 'method'))
     check(f'{label}: a generator and its consumer', names(report, 'generator', 2) == ['produced', 'generator'],
           names(report, 'generator', 2))
-    check(f'{label}: of a deep stack the innermost frames', names(report, 'deep', 100) == ['deep'] * DEEP_FRAMES,
-          names(report, 'deep', 100))
+    deep = names(report, 'deep', 100)
+    check(f'{label}: of a deep stack the innermost and the outermost frames',
+          len(deep) == INNERMOST + 1 + OUTERMOST and set(deep[:INNERMOST]) == {'deep'} and
+          re.fullmatch(r'… \d+ frames left out …', deep[INNERMOST]) and deep[-3:] == ['measured', 'main', '<module>'], deep)
     check(f'{label}: the callers are there, innermost first', names(report, 'arrays', 4) == ['arrays', 'measured', 'main', '<module>'],
           names(report, 'arrays', 4))
 

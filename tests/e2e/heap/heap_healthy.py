@@ -22,7 +22,7 @@ AGAIN = '8s'
 MOST_LOST = 0.01  # of the live memory
 # What a sentence says of memory that is wrongly kept.
 ACCUSES = re.compile(r'lost by native code|garbage collector|C\+\+ closes a cycle|keeps references|has grown|threads run|'
-                     r'No known holder|Suspected leak')
+                     r'Suspected leak')
 
 check = Checks()
 

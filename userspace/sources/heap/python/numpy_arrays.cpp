@@ -10,7 +10,7 @@ namespace memscope {
 namespace {
 
 constexpr std::uint64_t kData = 16, kDimensions = 24, kShape = 32, kStrides = 40, kFlags = 64;  // PyArrayObject
-constexpr std::int32_t kOwnsData = 4;  // NPY_ARRAY_OWNDATA
+constexpr std::int32_t kOwnsData = 4;                                                           // NPY_ARRAY_OWNDATA
 
 // By the type number of numpy. Size 0: each dtype has its own.
 struct ElementType {
@@ -33,14 +33,16 @@ NumpyArray NumpyArrays::read(Address address) {
 }
 
 // True if the memory of the elements is gone because the array was replaced or freed since it was copied: then its head
-// is another one now. The size is believed if the process has so much memory, and if shape and strides agree: the memory
-// of the shape, too, may have been used again before it was copied.
+// is another one now. The size is believed if the process has so much memory, and if shape and strides agree: the
+// memory of the shape, too, may have been used again before it was copied.
 bool NumpyArrays::was_replaced(Address address, const NumpyArray& copied) {
     if (most_bytes_ == 0)
         for (const MappedRange& range : memory_.maps().ranges)
             if (range.writable && !range.shared && range.inode == 0) most_bytes_ += range.end - range.start;
     std::array<std::uint64_t, 3> now{};
-    if (copied.bytes > most_bytes_ || !is_packed(address, copied) || !memory_.read_past(address, std::as_writable_bytes(std::span(now)))) return false;
+    if (copied.bytes > most_bytes_ || !is_packed(address, copied) ||
+        !memory_.read_past(address, std::as_writable_bytes(std::span(now))))
+        return false;
     return now[0] != memory_.word(address) || now[2] != copied.data;
 }
 

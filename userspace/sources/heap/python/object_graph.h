@@ -200,6 +200,7 @@ class ObjectGraph {
     void copy_frames();
     void add_remembered_arrays();
     // In replaced_objects.cpp.
+    void weigh_again(NodeNumber node);
     void follow_replaced();
     void drop_freed(std::vector<NodeNumber>& nodes);
     std::vector<bool> are_freed(std::span<const NodeNumber> nodes);

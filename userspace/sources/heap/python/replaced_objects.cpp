@@ -99,6 +99,24 @@ void ObjectGraph::read_again(NodeNumber node, const std::vector<bool>& freed, st
             bytes_[target] = 0;
             large_.erase(target);
         }
+    for (const NodeNumber target : present)
+        if (target < freed.size() && freed[target]) weigh_again(target);
+}
+
+// Another variable refers to the address of a freed object: the memory was used again for a new object of this type,
+// which can have any size.
+void ObjectGraph::weigh_again(NodeNumber node) {
+    constexpr std::uint64_t kObjectHead = 112;  // enough for an array
+    const PythonType& its = type(node);
+    if (its.kind != ObjectKind::ndarray) return;
+    const Address object = address(node);
+    const HeapRange head{object, object + kObjectHead};
+    memory_.copy_again({&head, 1});
+    reader_.arrays().forget(object);
+    bytes_[node] = 0;
+    large_.erase(node);
+    if (memory_.word(object + object_offsets::kType) == its.address && reader_.arrays().remember(object))
+        add_bytes(node, own_size(object, its));
 }
 
 // What refers to an object that has been freed refers to a newer one now.
