@@ -157,7 +157,8 @@ TEST_P(UnknownPython, IsRefusedWithItsVersion) {
     PythonFinder finder;
     const auto search = finder.find(python.pid());
     EXPECT_EQ(search.outcome, Outcome::unreadable);
-    EXPECT_THAT(search.why, HasSubstr("CPython " + std::string(GetParam()) + " has a layout that memscope does not know"));
+    EXPECT_THAT(search.why,
+                HasSubstr("CPython " + std::string(GetParam()) + " has a layout that memscope does not know"));
 }
 
 TEST(NoPython, IsRecognizedQuickly) {

@@ -177,8 +177,7 @@ std::optional<std::vector<NativeLocation>> NativeSymbols::locate_when_read(pid_t
     const auto [place, is_new] = processes_.try_emplace(pid);
     Process& process = place->second;
     const std::size_t sure = callers == Callers::sure ? addresses.size() : std::min<std::size_t>(addresses.size(), 1);
-    if (!read_if_old(pid, process, is_new, now) ||
-        !read_again_for(pid, process, addresses.first(sure), recorded, now))
+    if (!read_if_old(pid, process, is_new, now) || !read_again_for(pid, process, addresses.first(sure), recorded, now))
         return std::nullopt;
     if (maps_read_ != read_before) make_room(process, now);
     return located(pid, process, addresses, Unknown::wait);

@@ -6,9 +6,8 @@
 #include <iterator>
 #include <utility>
 
-#include <memscope/shared/stacks.h>
-
 #include "watch/clock.h"
+#include <memscope/shared/stacks.h>
 
 namespace memscope {
 namespace {
